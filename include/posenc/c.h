@@ -57,6 +57,16 @@ POSENC_API void posenc_plan_free(posenc_plan* plan);
 // POSENC_WRONG_ARGUMENT, with *size set.
 POSENC_API posenc_status posenc_plan_json(const posenc_plan* plan, char* json, size_t* size);
 
+// Another plan, with facts set by `count` settings, such as "rope_scaling=yarn,factor=4": override_plan.h. A word or
+// value that is not known, and a setting without effect, are POSENC_WRONG_ARGUMENT.
+POSENC_API posenc_status posenc_plan_override(const posenc_plan* plan, const char* const* settings, int64_t count,
+                                              posenc_plan** overridden);
+// How others are told the same, as `posenc inspect --set ... --patch --json` prints its forms: a JSON array of
+// {"form", "patch", "flags", "unsaid"}. `config_json` is the text that the plan was read from, or NULL. `json` and
+// `size` as for posenc_plan_json.
+POSENC_API posenc_status posenc_plan_override_patches(const posenc_plan* plan, const char* const* settings,
+                                                      int64_t count, const char* config_json, char* json, size_t* size);
+
 // ---- Tables ----
 
 typedef struct posenc_table posenc_table;

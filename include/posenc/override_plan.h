@@ -47,6 +47,9 @@ struct OverridePatch {
 POSENC_API std::vector<OverridePatch> override_patches(const Plan& plan, std::span<const std::string> settings,
                                                        std::string_view config_json = {});
 
+// A JSON array of {"form", "patch": the steps or null, "flags": a text or null, "unsaid"}, one for each patch.
+POSENC_API std::string to_json(std::span<const OverridePatch> patches);
+
 POSENC_API std::string_view name(PatchForm form) noexcept;
 
 }  // namespace posenc::inline v0_2

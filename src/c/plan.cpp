@@ -1,12 +1,17 @@
-// Plans for C: posenc_plan_read and its kin (read_plan.h), presets, and the plan as JSON in the caller's memory, in two
-// calls: one that asks for the size and one that fills it.
+// Plans for C: posenc_plan_read and its kin (read_plan.h), presets, settings (override_plan.h), and the plan as JSON in
+// the caller's memory, in two calls: one that asks for the size and one that fills it.
 #include <algorithm>
 #include <cstring>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "c/arguments.h"
 #include "c/handles.h"
 #include "c/status.h"
+#include "posenc/override_plan.h"
 #include "posenc/read_plan.h"
 #include "posenc/version.h"
 
@@ -18,6 +23,27 @@ posenc_status give(Result<Plan> plan, posenc_plan*& to) {
   if (!plan) return keep(POSENC_WRONG_FILE, plan.error().message());
   to = std::make_unique<posenc_plan>(posenc_plan{std::move(plan).value()}).release();
   return POSENC_OK;
+}
+
+// In two calls: one that asks for the size, and one that has the room.
+void give_text(const char* where, const std::string& text, char* to, std::size_t* size) {
+  const std::size_t room = required(where, "size", size);
+  // Set before too little room is refused: the caller knows then how much to bring.
+  *size = text.size() + 1;
+  if (to == nullptr) return;
+  if (room < text.size() + 1) {
+    throw Error(where, {"*size", "be at least " + std::to_string(text.size() + 1), std::to_string(room)});
+  }
+  std::memcpy(to, text.c_str(), text.size() + 1);
+}
+
+std::vector<std::string> words_of(const char* where, const char* const* settings, std::int64_t count) {
+  constexpr std::int64_t kMost = 1024;  // override_plan's own limit: no more texts are looked at than it takes
+  std::vector<std::string> words;
+  const std::span<const char* const> given = list(where, "settings", settings, count);
+  if (count > kMost) throw Error(where, {"count", "be at most " + std::to_string(kMost), std::to_string(count)});
+  for (const char* one : given) words.emplace_back(&required(where, "settings", one));
+  return words;
 }
 
 }  // namespace
@@ -87,14 +113,28 @@ void posenc_plan_free(posenc_plan* plan) { delete plan; }
 posenc_status posenc_plan_json(const posenc_plan* plan, char* json, size_t* size) {
   return c::guarded([&] {
     constexpr const char* kWhere = "posenc_plan_json";
-    const std::string text = to_json(c::required(kWhere, "plan", plan).plan);
-    const std::size_t room = c::required(kWhere, "size", size);
-    // Set before too little room is refused: the caller knows then how much to bring.
-    *size = text.size() + 1;
-    if (json == nullptr) return;
-    if (room < text.size() + 1) {
-      throw posenc::Error(kWhere, {"*size", "be at least " + std::to_string(text.size() + 1), std::to_string(room)});
-    }
-    std::memcpy(json, text.c_str(), text.size() + 1);
+    c::give_text(kWhere, to_json(c::required(kWhere, "plan", plan).plan), json, size);
+  });
+}
+
+posenc_status posenc_plan_override(const posenc_plan* plan, const char* const* settings, int64_t count,
+                                   posenc_plan** overridden) {
+  return c::guarded([&] {
+    constexpr const char* kWhere = "posenc_plan_override";
+    const posenc::Plan& given = c::required(kWhere, "plan", plan).plan;
+    c::required(kWhere, "overridden", overridden);
+    const std::vector<std::string> words = c::words_of(kWhere, settings, count);
+    *overridden = std::make_unique<posenc_plan>(posenc_plan{posenc::override_plan(given, words)}).release();
+  });
+}
+
+posenc_status posenc_plan_override_patches(const posenc_plan* plan, const char* const* settings, int64_t count,
+                                           const char* config_json, char* json, size_t* size) {
+  return c::guarded([&] {
+    constexpr const char* kWhere = "posenc_plan_override_patches";
+    const posenc::Plan& given = c::required(kWhere, "plan", plan).plan;
+    const std::vector<std::string> words = c::words_of(kWhere, settings, count);
+    const std::string_view config = config_json == nullptr ? std::string_view() : std::string_view(config_json);
+    c::give_text(kWhere, to_json(posenc::override_patches(given, words, config)), json, size);
   });
 }

@@ -67,7 +67,7 @@ std::optional<Path> path_of_plan_source(const Change& change, std::string_view w
 
 // Where the keys of the first stack stand: the object that has its number of layers, or another size of them.
 Path text_object(const Change& change) {
-  for (const std::string_view where : {"/stacks/0/layers"}) {
+  for (const std::string_view where : {"/stacks/0/layers", "/trained_length"}) {
     if (auto path = path_of_plan_source(change, where)) {
       path->pop_back();
       return *path;
@@ -261,12 +261,17 @@ class Steps {
     const Rope& old = rope(before(lead).rotate.front());
     const Rope& now = rope(after(lead).rotate.front());
     const bool all = whole_ || had_parameters;
+    const auto text = dictionary(now, "full_attention", false);
+    if (!text && (all || old.scaling != now.scaling)) {
+      if (old.base != now.base && !had_parameters) add_base(lead, now);
+      return;
+    }
     if (had_parameters) remove(joined_path(object_, kParametersKey));
     if (all || old.base != now.base) add_base(lead, now);
+    if (old.scaling != now.scaling) add_original_beside(now.scaling);
     if (all || old.scaling != now.scaling) {
-      const auto text = dictionary(now, "full_attention", false);
       const bool empty = is_plain(now) && carried("full_attention") == "{}";
-      if (text) add(joined_path(object_, kScalingKey), empty ? "null" : *text);
+      add(joined_path(object_, kScalingKey), empty ? "null" : *text);
     }
     if (per_type_ && (all || sliding)) {
       const Rope& local = rope(after(*leads_.sliding).rotate.front());
@@ -287,22 +292,34 @@ class Steps {
     add(std::move(path), json_number(now.base));
   }
 
+  // Of LongRoPE the original length beside the dictionary counts; a file may have it there for any rule.
+  void add_original_beside(const Scaling& scaling) {
+    const Path path = joined_path(object_, "original_max_position_embeddings");
+    if (!value_at(change_, path)) return;
+    std::optional<std::int64_t> original;
+    if (const auto* longrope = std::get_if<LongRopeScaling>(&scaling)) original = longrope->original_max_position_embeddings;
+    if (const auto* yarn = std::get_if<YarnScaling>(&scaling)) original = yarn->original_max_position_embeddings;
+    if (const auto* llama3 = std::get_if<Llama3Scaling>(&scaling)) original = llama3->original_max_position_embeddings;
+    if (original) add(path, std::to_string(*original));
+  }
+
   void add_parameters(std::size_t lead) {
+    const auto text = per_type_ ? dictionaries_by_type() : dictionary(rope(after(lead).rotate.front()), "full_attention", true);
+    if (!text) return;
+    add_original_beside(rope(after(lead).rotate.front()).scaling);
     remove(joined_path(object_, kScalingKey));
     for (const std::string_view key : {std::string_view("rope_theta"), kLocalBaseKey}) remove(joined_path(object_, key));
     if (const auto path = path_of(source(lead, "rotate/0/base")); path && path->size() == object_.size() + 1) remove(*path);
-    if (!per_type_) {
-      const auto text = dictionary(rope(after(lead).rotate.front()), "full_attention", true);
-      if (text) add(joined_path(object_, kParametersKey), *text);
-      return;
-    }
+    add(joined_path(object_, kParametersKey), *text);
+  }
+
+  std::optional<std::string> dictionaries_by_type() const {
     const auto full = dictionary(rope(after(*leads_.full).rotate.front()), "full_attention", true);
     const LayerPlan& local = after(*leads_.sliding);
     const std::string_view type = before(*leads_.sliding).mask.chunk ? "chunked_attention" : "sliding_attention";
     const auto sliding = local.rotate.empty() ? std::nullopt : dictionary(rope(local.rotate.front()), type, true);
-    if (!full || !sliding) return;
-    add(joined_path(object_, kParametersKey),
-        "{\"full_attention\": " + *full + ", \"" + std::string(type) + "\": " + *sliding + "}");
+    if (!full || !sliding) return {};
+    return "{\"full_attention\": " + *full + ", \"" + std::string(type) + "\": " + *sliding + "}";
   }
 
   // ---- widths ----

@@ -97,17 +97,21 @@ std::size_t set_window(const StackEdit& edit, const Assignment& assignment) {
   if (layers.empty() && !none && windows_everywhere(edit)) layers = chosen_layers(edit);
   const std::optional<Window> exact = none ? std::nullopt : both_sides(assignment);
   const std::int64_t width = none || exact ? 0 : whole_number(assignment, 1, kMaxPosition);
+  Places undescribed;
   for (const std::size_t place : layers) {
     LayerPlan& layer = edit.layer(place);
-    if (none || exact) {
-      layer.mask.window = exact;
-      continue;
+    layer.mask.window = none || exact ? exact : std::optional(window_of(edit, layer, width));
+    if (width > 0 && edit.plan.trained_length && layer.mask.window->past >= *edit.plan.trained_length - 1) {
+      layer.mask.window = std::nullopt;
+      warn_of_cover(edit, assignment);
     }
-    layer.mask.window = window_of(edit, layer, width);
-    if (!edit.plan.trained_length || layer.mask.window->past < *edit.plan.trained_length - 1) continue;
-    layer.mask.window = std::nullopt;
-    warn_of_cover(edit, assignment);
+    // Words beside a causal mask may be about its window: "..., within the window".
+    if (!layer.mask.window && layer.mask.detail.find("the window") != std::string::npos) {
+      layer.mask.detail.clear();
+      undescribed.push_back(place);
+    }
   }
+  forget_sources(edit.plan, edit.at, undescribed, "mask/detail");
   return told(edit, assignment, layers, "mask/window");
 }
 
@@ -188,11 +192,31 @@ std::size_t set_query_scale(const StackEdit& edit, const Assignment& assignment)
 
 // ---- keys ----
 
+// Where the user names no layers, those whose number comes from where that of the first layer does: layers of cross
+// attention too (Llama 3.2 Vision), and not those that have a key of their own (Gemma 4's full layers).
+Places layers_with_kv_heads(const StackEdit& edit) {
+  Places chosen = chosen_layers(edit);
+  if (names_layers(edit.which) || chosen.empty()) return chosen;
+  const std::vector<std::string> sources = sources_of_field(edit.plan, edit.at, "kv_heads");
+  const std::string lead = sources[chosen.front()];
+  chosen.clear();
+  for (std::size_t place = 0; place < sources.size(); ++place) {
+    const LayerKind kind = edit.layer(place).kind;
+    const bool attends = kind == LayerKind::attention || kind == LayerKind::cross_attention;
+    if (attends && sources[place] == lead) chosen.push_back(place);
+  }
+  return chosen;
+}
+
 std::size_t set_kv_heads(const StackEdit& edit, const Assignment& assignment) {
   const std::int64_t kv_heads = whole_number(assignment, 1, kMaxHeads);
-  const Places layers = chosen_layers(edit);
+  const Places layers = layers_with_kv_heads(edit);
   for (const std::size_t place : layers) {
     LayerPlan& layer = edit.layer(place);
+    if (is_latent(edit, layer)) {
+      refuse(assignment, "be for layers with KV heads; latent attention is read expanded, a KV head for each head,",
+             formatted("for layer {}", layer.index));
+    }
     if (layer.heads % kv_heads != 0) {
       refuse(assignment, formatted("divide the {} heads of layer {}", layer.heads, layer.index), formatted("{}", kv_heads));
     }

@@ -103,6 +103,9 @@ bool names_layers(const Which& which) noexcept;
 const Family* family_of(const Plan& plan, std::size_t stack);
 const GgufArchitecture* architecture_of(const Plan& plan, std::size_t stack);
 
+// Latent attention, read expanded: it rotates the end of a head, and its softmax scale has YaRN's g^2 in it.
+bool is_latent(const StackEdit& edit, const LayerPlan& layer) noexcept;
+
 Rope& mutable_rope(Rotate& rotate) noexcept;
 
 // ---- words ----

@@ -41,11 +41,15 @@ const LayerWord* find_word(std::string_view word) {
     for (const LayerWord& known : words) names.push_back(known.word);
   }
   names.push_back(kLengthWord);
-  const std::string words = joined(names, ", ");
+  const std::size_t words = names.size();
   const std::span<const std::string_view> parameters = parameter_words();
   names.insert(names.end(), parameters.begin(), parameters.end());
-  refuse(assignment, formatted("be of a known word: {}, or a parameter of the rule: {}", words, joined(parameters, ", ")),
-         Assignment{assignment.word, ""}.shown() + "..." + did_you_mean(assignment.word, names));
+  const std::string near = did_you_mean(assignment.word, names);
+  if (!near.empty()) refuse(assignment, "be of a known word", "of another" + near);
+  refuse(assignment,
+         formatted("be of a known word ({}, or a parameter of the rule: {})", joined(std::span(names).first(words), ", "),
+                   joined(parameters, ", ")),
+         "of another");
 }
 
 // ---- what there is, where a setting would be without effect ----
@@ -123,16 +127,41 @@ class Carrier {
   void set_length(const Which& which, const Assignment& one) {
     if (!which.text.empty()) refuse(one, "be for the whole plan, without layers before it,", formatted("for {}", Assignment{which.text, ""}.shown()));
     const std::int64_t length = whole_number(one, 1, kMaxPosition);
-    for (const Stack& stack : plan_.stacks) {
-      for (const InputScheme& input : stack.input) {
-        if (!std::holds_alternative<LearnedInput>(input)) continue;
-        refuse(one, "be for a model without a learned table of positions", formatted("for one whose {} has one", stack.name));
-      }
-    }
+    for (const std::size_t at : chosen_stacks(plan_, which, one)) refuse_fixed_length(plan_.stacks[at], one);
     plan_.trained_length = length;
     std::erase_if(plan_.sources, [](const ValueSource& source) { return source.where == "/trained_length"; });
     plan_.sources.push_back({"/trained_length", set_by(one)});
-    for (std::size_t at = 0; at < plan_.stacks.size(); ++at) follow_length(at, length, one);
+    for (const std::size_t at : chosen_stacks(plan_, which, one)) {
+      follow_length(at, length, one);
+      follow_windows(at, length, one);
+    }
+  }
+
+  // A learned table has so many rows, and DeBERTa's buckets end there.
+  static void refuse_fixed_length(const Stack& stack, const Assignment& one) {
+    const bool table = std::ranges::any_of(
+        stack.input, [](const InputScheme& input) { return std::holds_alternative<LearnedInput>(input); });
+    const bool buckets = std::ranges::any_of(stack.layers, [](const LayerPlan& layer) {
+      return std::ranges::any_of(layer.score, [](const ScoreTerm& term) { return std::holds_alternative<Deberta>(term); });
+    });
+    if (!table && !buckets) return;
+    refuse(one, "be for a model without learned tables of that length", formatted("for one whose {} has one", stack.name));
+  }
+
+  // A window that covers all that the model is for is none, as where it is read.
+  void follow_windows(std::size_t at, std::int64_t length, const Assignment& one) {
+    std::vector<std::size_t> covered;
+    for (std::size_t place = 0; place < plan_.stacks[at].layers.size(); ++place) {
+      std::optional<Window>& window = plan_.stacks[at].layers[place].mask.window;
+      if (!window || window->past < length - 1) continue;
+      window.reset();
+      covered.push_back(place);
+    }
+    if (covered.empty()) return;
+    replace_source(plan_, at, covered, "mask/window", set_by(one));
+    plan_.warnings.push_back({.code = "window-covers-length",
+                              .message = formatted("Windows cover the {} tokens that the model is for; taken as none.", length),
+                              .keys = {}});
   }
 
   void follow_length(std::size_t at, std::int64_t length, const Assignment& one) {

@@ -32,16 +32,15 @@ Tried tried(const Change& change, PatchForm form) {
   if (change.config == nullptr) {
     return {std::move(ways.front()), {"It was not tried: there is no config.json to apply it to."}};
   }
+  // Nothing said is a way too: the last, and better than a config that nobody can read.
+  ways.emplace_back();
   Tried best;
   bool any = false;
   for (std::vector<PatchStep>& steps : ways) {
     const Result<Plan> plan = read_again(patched(*change.config, steps), change.before);
+    if (!plan) continue;
     std::vector<std::string> unsaid;
-    if (!plan) {
-      unsaid.push_back(formatted("A config.json with it cannot be read: {}", plan.error().message()));
-    } else if (!says_the_same(*plan, change.after)) {
-      unsaid = difference_sentences(change.after, *plan);
-    }
+    if (!says_the_same(*plan, change.after)) unsaid = difference_sentences(change.after, *plan);
     if (any && unsaid.size() >= best.unsaid.size()) continue;
     any = true;
     best = {std::move(steps), std::move(unsaid)};
@@ -136,6 +135,38 @@ std::vector<OverridePatch> override_patches(const Plan& plan, std::span<const st
   out.push_back(plan::llama_cpp_patch(change));
   out.push_back(plan::vllm_patch(change, new_form.steps, new_form.unsaid));
   return out;
+}
+
+std::string to_json(std::span<const OverridePatch> patches) {
+  io::JsonWriter json;
+  json.begin_array();
+  for (const OverridePatch& patch : patches) {
+    const bool is_steps = patch.form == PatchForm::hugging_face_old || patch.form == PatchForm::hugging_face_new;
+    json.begin_object();
+    json.member("form", name(patch.form));
+    json.key("patch");
+    // The steps themselves: a program need not parse a text in the text. They are one line here.
+    std::string steps = patch.text.empty() ? "[]" : patch.text;
+    std::erase(steps, '\n');
+    if (is_steps) {
+      json.verbatim(steps);
+    } else {
+      json.null();
+    }
+    json.key("flags");
+    if (is_steps) {
+      json.null();
+    } else {
+      json.value(patch.text);
+    }
+    json.key("unsaid");
+    json.begin_array();
+    for (const std::string& sentence : patch.unsaid) json.value(sentence);
+    json.end_array();
+    json.end_object();
+  }
+  json.end_array();
+  return json.take();
 }
 
 std::string_view name(PatchForm form) noexcept {

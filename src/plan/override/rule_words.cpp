@@ -289,13 +289,6 @@ void check_lists(const StackEdit& edit, std::span<const Assignment> parameters, 
   }
 }
 
-// Latent attention, read expanded, rotates the end of a head, and multiplies its softmax scale by YaRN's g^2.
-bool is_latent(const StackEdit& edit, const LayerPlan& layer) {
-  if (layer.rotate.empty() || rope(layer.rotate.front()).first_channel == 0) return false;
-  if (edit.architecture != nullptr) return edit.architecture->latent && edit.architecture->log_multiplier != 0;
-  return edit.family != nullptr && edit.family->latent;
-}
-
 // The number x with x * multiplier == scale in doubles: 1/sqrt(head_dim) where it is that, else the quotient or one of
 // its neighbours, as the product was rounded.
 double without(double scale, double multiplier, std::int64_t head_dim) {
@@ -318,7 +311,8 @@ double multiplier_of(const Scaling& scaling) {
 // The layers whose softmax scale is another after their rule changed from `old`.
 void follow_softmax(const StackEdit& edit, std::size_t place, const Scaling& old, std::vector<std::size_t>& changed) {
   LayerPlan& layer = edit.layer(place);
-  if (!is_latent(edit, layer)) return;
+  const bool has_no_multiplier = edit.architecture != nullptr && edit.architecture->log_multiplier == 0;
+  if (!is_latent(edit, layer) || has_no_multiplier) return;
   const double before = multiplier_of(old);
   const double after = multiplier_of(rope(layer.rotate.front()).scaling);
   if (before == after) return;

@@ -89,6 +89,11 @@ std::vector<std::size_t> chosen_stacks(const Plan& plan, const Which& which, con
          Assignment{which.stack, ""}.shown() + did_you_mean(which.stack, names));
 }
 
+bool is_latent(const StackEdit& edit, const LayerPlan& layer) noexcept {
+  if (layer.rotate.empty() || rope(layer.rotate.front()).first_channel == 0) return false;
+  return edit.architecture != nullptr ? edit.architecture->latent : edit.family != nullptr && edit.family->latent;
+}
+
 std::vector<std::size_t> chosen_layers(const StackEdit& edit) {
   std::vector<std::size_t> chosen;
   const std::vector<LayerPlan>& layers = edit.stack().layers;

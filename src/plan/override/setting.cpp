@@ -217,7 +217,7 @@ std::size_t choice(const Assignment& assignment, std::span<const std::string_vie
 std::string did_you_mean(std::string_view given, std::span<const std::string_view> names) {
   const std::vector<std::string_view> near = nearest_names(given, names, 1);
   if (near.empty()) return {};
-  const bool is_near = edits(given, near.front()) <= std::max<std::size_t>(1, near.front().size() / 3);
+  const bool is_near = edits(given, near.front()) <= std::max<std::size_t>(2, near.front().size() / 3);
   return is_near ? formatted("; did you mean {}?", near.front()) : std::string();
 }
 

@@ -44,23 +44,12 @@ void add_patch(Page& page, const OverridePatch& patch) {
 }
 
 std::string patches_json(const std::vector<OverridePatch>& patches, const PlanAndConfig& read, const ModelWord& model) {
-  std::vector<std::string> forms;
-  for (const OverridePatch& patch : patches) {
-    std::vector<std::string> unsaid;
-    for (const std::string& sentence : patch.unsaid) unsaid.push_back(json_string(sentence));
-    const bool is_json = patch.form == PatchForm::hugging_face_old || patch.form == PatchForm::hugging_face_new;
-    // The steps themselves, so that a program need not parse a text in the text.
-    forms.push_back(json_object({{"form", json_string(name(patch.form))},
-                                 {"patch", is_json ? (patch.text.empty() ? "[]" : patch.text) : "null"},
-                                 {"flags", is_json ? "null" : json_string(patch.text)},
-                                 {"unsaid", json_array(unsaid)}}));
-  }
   std::vector<std::string> set;
   for (const std::string& words : model.set) set.push_back(json_string(words));
   return json_object({{"schema_version", "1"},
                       {"model", json_string(read.plan.source.name)},
                       {"set", json_array(set)},
-                      {"forms", json_array(forms)}}) +
+                      {"forms", to_json(patches)}}) +
          "\n";
 }
 

@@ -123,14 +123,16 @@ void Origins::add(std::vector<StackLetters>& stacks, const ValueSource& source) 
   if (leaves_.emplace(origin->second, fields->second, leaf).second) all[fields->second].leaves.push_back(leaf);
 }
 
-// "/text_config" when all keys stand in it; else nothing.
+// "/text_config" when all keys stand in it; else nothing. What --set said stands nowhere.
 std::string common_parent(const std::vector<Origin>& origins) {
-  const std::string& first = origins.front().from;
+  const auto in_file = std::find_if(origins.begin(), origins.end(), [](const Origin& o) { return o.from.starts_with('/'); });
+  if (in_file == origins.end()) return {};
+  const std::string& first = in_file->from;
   const std::size_t second_slash = first.find('/', 1);
   if (!first.starts_with('/') || second_slash == std::string::npos) return {};
   const std::string parent = first.substr(0, second_slash);
   const bool all = std::all_of(origins.begin(), origins.end(), [&](const Origin& o) {
-    return o.from.starts_with(kDefault) || o.from.starts_with(parent + "/");
+    return !o.from.starts_with('/') || o.from.starts_with(parent + "/");
   });
   return all ? parent : std::string();
 }
@@ -165,7 +167,7 @@ void add_sources(Page& page, const Plan& plan) {
   page.line(page.paint(Style::bold, "where the values come from") +
             (under.empty() ? "" : ", under " + printable(excerpt(under))));
   for (Origin& origin : origins) {
-    if (!origin.from.starts_with(kDefault)) origin.from.erase(0, under.size());
+    if (origin.from.starts_with('/')) origin.from.erase(0, under.size());
   }
   // At least as wide as "defaults", the label below, and a gap.
   std::int64_t width = 10;
