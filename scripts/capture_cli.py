@@ -26,7 +26,8 @@ import tempfile
 import page_files
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "docs/cli.md", "docs/tutorial.md", "docs/tutorial-python.md", "docs/properties.md")
+PAGES = ("README.md", "docs/cli.md", "docs/tutorial.md", "docs/tutorial-python.md", "docs/properties.md",
+         "docs/overrides.md")
 
 # Page: the file that its C++ goes to, and how: whole programs, or snippets that follow one another in main.
 PROGRAMS = {"README.md": ("engine.cpp", "whole"), "docs/tutorial.md": ("where.cpp", "snippets")}

@@ -50,6 +50,13 @@ const GgufArchitecture* architecture_of_family(const Family* family) {
 // YaRN's g(factor, mscale).
 double magnitude(double factor, double mscale) { return factor <= 1 ? 1.0 : 0.1 * mscale * std::log(factor) + 1; }
 
+// As a float's shortest decimal: llama.cpp's numbers are floats.
+std::string float_text(double value) {
+  std::string text = formatted("{}", static_cast<float>(value));
+  if (text.ends_with(".0")) text.resize(text.size() - 2);
+  return text;
+}
+
 class Flags {
  public:
   explicit Flags(const Change& change)
@@ -138,7 +145,7 @@ class Flags {
       return;
     }
     if (any_differs(full, scaling)) add_rule(before(full.front()), after(full.front()), wanted);
-    if (wanted != base(before(full.front())) || any_differs(full, base)) flag("--rope-freq-base", json_number(wanted));
+    if (wanted != base(before(full.front())) || any_differs(full, base)) flag("--rope-freq-base", float_text(wanted));
   }
 
   void add_sliding_rotation(const Places& swa) {
@@ -147,7 +154,7 @@ class Flags {
     if (any_differs(swa, scaling)) leave("The rule of layers with a window is the file's; no flag changes it.");
     if (!any_differs(swa, base)) return;
     if (!is_one(swa, base)) return leave("One base holds for all layers with a window; the settings say several.");
-    override_key("rope.freq_base_swa", "float", json_number(base(after(swa.front()))));
+    override_key("rope.freq_base_swa", "float", float_text(base(after(swa.front()))));
   }
 
   // `base` takes what NTK makes of it.
@@ -167,7 +174,7 @@ class Flags {
   void add(const std::monostate&, const LayerPlan&, const LayerPlan&, double&) { flag("--rope-scaling", "none"); }
   void add(const LinearScaling& rule, const LayerPlan&, const LayerPlan&, double&) {
     flag("--rope-scaling", "linear");
-    flag("--rope-scale", json_number(rule.factor));
+    flag("--rope-scale", float_text(rule.factor));
   }
   // base * alpha^(dim/(dim-2)) is a base like any other.
   void add(const NtkScaling& rule, const LayerPlan&, const LayerPlan& now, double& base) {
@@ -178,7 +185,7 @@ class Flags {
   }
   void add(const YarnScaling& rule, const LayerPlan& was, const LayerPlan& now, double&) {
     flag("--rope-scaling", "yarn");
-    flag("--rope-scale", json_number(rule.factor));
+    flag("--rope-scale", float_text(rule.factor));
     if (rule.original_max_position_embeddings > std::numeric_limits<std::int32_t>::max()) {
       leave("--yarn-orig-ctx takes 32 bits.");
     } else {
@@ -186,10 +193,10 @@ class Flags {
     }
     const auto* const old = std::get_if<YarnScaling>(&main_rope(was).scaling);
     if (rule.beta_fast || (old != nullptr && old->beta_fast)) {
-      flag("--yarn-beta-fast", json_number(rule.beta_fast.value_or(32)));
+      flag("--yarn-beta-fast", float_text(rule.beta_fast.value_or(32)));
     }
     if (rule.beta_slow || (old != nullptr && old->beta_slow)) {
-      flag("--yarn-beta-slow", json_number(rule.beta_slow.value_or(1)));
+      flag("--yarn-beta-slow", float_text(rule.beta_slow.value_or(1)));
     }
     if (!rule.truncate) leave("truncate=no: llama.cpp always rounds the ends of YaRN's ramp to whole pairs.");
     add_log_multiplier(rule, old);
@@ -214,7 +221,7 @@ class Flags {
     const double wanted = rule.mscale_all_dim.value_or(0);
     const double was = old != nullptr ? old->mscale_all_dim.value_or(0) : 0;
     if (!reads_log_multiplier() || wanted == was) return;
-    override_key("rope.scaling.yarn_log_multiplier", "float", json_number(wanted * row_->log_multiplier));
+    override_key("rope.scaling.yarn_log_multiplier", "float", float_text(wanted * row_->log_multiplier));
   }
 
   // What llama.cpp multiplies cos and sin by, before the file's attn_factor.
@@ -234,9 +241,9 @@ class Flags {
     if (reads_log_multiplier()) {
       if (std::abs(ratio - 1) <= kSameFactor) return;
       return leave(formatted("attention factor {}: llama.cpp makes it of mscale_all_dim alone in this architecture.",
-                             json_number(factor_of(now))));
+                             float_text(factor_of(now))));
     }
-    override_key("rope.scaling.attn_factor", "float", json_number(ratio));
+    override_key("rope.scaling.attn_factor", "float", float_text(ratio));
   }
 
   // ---- widths ----
@@ -305,7 +312,7 @@ class Flags {
     if (any_differs(all, cap)) {
       const auto wanted = cap(after(all.front()));
       if (wanted && is_one(all, cap)) {
-        override_key("attn_logit_softcapping", "float", json_number(wanted->cap));
+        override_key("attn_logit_softcapping", "float", float_text(wanted->cap));
       } else {
         leave("soft_cap: llama.cpp knows one cap for all layers, and none only where its code has none.");
       }
@@ -334,7 +341,7 @@ class Flags {
     const auto scale = [](const LayerPlan& layer) { return layer.softmax_scale; };
     const bool has_key = row_ != nullptr && row_->scale == GgufScale::scale_key && is_one(all, scale);
     if (!has_key) return leave("scale: llama.cpp computes it from the head's width in this architecture.");
-    override_key("attention.scale", "float", json_number(scale(after(all.front()))));
+    override_key("attention.scale", "float", float_text(scale(after(all.front()))));
   }
 
   void add_other_stacks() {

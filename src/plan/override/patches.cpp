@@ -27,6 +27,23 @@ struct Tried {
   std::vector<std::string> unsaid;
 };
 
+// What a config with these steps does not say; nothing where it cannot be read.
+std::optional<std::vector<std::string>> left_unsaid(const Change& change, const std::vector<PatchStep>& steps) {
+  const Result<Plan> plan = read_again(patched(*change.config, steps), change.before);
+  if (!plan) return {};
+  if (says_the_same(*plan, change.after)) return std::vector<std::string>{};
+  return difference_sentences(change.after, *plan);
+}
+
+// Keys that this model's class does not read.
+void drop_idle_steps(const Change& change, Tried& way) {
+  for (std::size_t i = way.steps.size(); i-- > 0;) {
+    std::vector<PatchStep> fewer = way.steps;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+    if (left_unsaid(change, fewer) == way.unsaid) way.steps = std::move(fewer);
+  }
+}
+
 Tried tried(const Change& change, PatchForm form) {
   std::vector<std::vector<PatchStep>> ways = hugging_face_steps(change, form);
   if (change.config == nullptr) {
@@ -37,15 +54,13 @@ Tried tried(const Change& change, PatchForm form) {
   Tried best;
   bool any = false;
   for (std::vector<PatchStep>& steps : ways) {
-    const Result<Plan> plan = read_again(patched(*change.config, steps), change.before);
-    if (!plan) continue;
-    std::vector<std::string> unsaid;
-    if (!says_the_same(*plan, change.after)) unsaid = difference_sentences(change.after, *plan);
-    if (any && unsaid.size() >= best.unsaid.size()) continue;
+    auto unsaid = left_unsaid(change, steps);
+    if (!unsaid || (any && unsaid->size() >= best.unsaid.size())) continue;
     any = true;
-    best = {std::move(steps), std::move(unsaid)};
+    best = {std::move(steps), *std::move(unsaid)};
     if (best.unsaid.empty()) break;
   }
+  if (!best.unsaid.empty()) drop_idle_steps(change, best);
   return best;
 }
 
@@ -137,6 +152,24 @@ std::vector<OverridePatch> override_patches(const Plan& plan, std::span<const st
   return out;
 }
 
+namespace {
+
+// Without the breaks of lines and what indents them; no string of JSON holds either.
+std::string on_one_line(std::string_view json) {
+  std::string out;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    if (json[i] != '\n') {
+      out += json[i];
+      continue;
+    }
+    while (i + 1 < json.size() && json[i + 1] == ' ') ++i;
+    if (out.ends_with(',')) out += ' ';
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string to_json(std::span<const OverridePatch> patches) {
   io::JsonWriter json;
   json.begin_array();
@@ -146,8 +179,7 @@ std::string to_json(std::span<const OverridePatch> patches) {
     json.member("form", name(patch.form));
     json.key("patch");
     // The steps themselves: a program need not parse a text in the text. They are one line here.
-    std::string steps = patch.text.empty() ? "[]" : patch.text;
-    std::erase(steps, '\n');
+    const std::string steps = patch.text.empty() ? "[]" : on_one_line(patch.text);
     if (is_steps) {
       json.verbatim(steps);
     } else {
