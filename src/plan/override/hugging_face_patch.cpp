@@ -217,7 +217,9 @@ class Steps {
     const bool full = differs(lead);
     const bool sliding = per_type_ && differs(*leads_.sliding);
     if ((!full && !sliding) || !rotates_still(lead)) return;
-    if (form_ == PatchForm::hugging_face_new) {
+    // ChatGLM's class reads a ratio, and no dictionary.
+    const bool by_ratio = change_.family != nullptr && change_.family->base == BaseRule::ratio;
+    if (form_ == PatchForm::hugging_face_new && !by_ratio) {
       add_parameters(lead);
     } else {
       add_flat(lead, sliding);
@@ -243,7 +245,7 @@ class Steps {
   std::optional<std::string> dictionary(const Rope& rope, std::string_view type, bool with_base) const {
     JsonWriter json(io::JsonLayout::line);
     json.begin_object(io::JsonLayout::line);
-    if (with_base) json.member("rope_theta", base_in_config(rope));
+    if (with_base) json.member("rope_theta", rope.base);
     if (!std::visit(RuleMembers{json, change_.family}, rope.scaling)) return {};
     json.end_object();
     std::string text = json.take();
@@ -252,9 +254,6 @@ class Steps {
     text.pop_back();
     return text + ", " + more.substr(1);
   }
-
-  // ChatGLM's file has the base over 10000.
-  double base_in_config(const Rope& rope) const { return rope.base; }
 
   void add_flat(std::size_t lead, bool sliding) {
     const bool had_parameters = there(kParametersKey).has_value();
@@ -281,7 +280,7 @@ class Steps {
 
   void add_base(std::size_t lead, const Rope& now) {
     if (change_.family != nullptr && change_.family->base == BaseRule::ratio) {
-      constexpr double kChatglm = 10000.0;
+      constexpr double kChatglm = 10000.0;  // of its remote code, times rope_ratio
       return add(place_of(lead, "rotate/0/base", "rope_ratio"), json_number(now.base / kChatglm));
     }
     Path path = place_of(lead, "rotate/0/base", "rope_theta");

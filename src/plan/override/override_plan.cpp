@@ -128,11 +128,12 @@ class Carrier {
     if (!which.text.empty()) refuse(one, "be for the whole plan, without layers before it,", formatted("for {}", Assignment{which.text, ""}.shown()));
     const std::int64_t length = whole_number(one, 1, kMaxPosition);
     for (const std::size_t at : chosen_stacks(plan_, which, one)) refuse_fixed_length(plan_.stacks[at], one);
-    plan_.trained_length = length;
+    const std::optional<std::int64_t> old = std::exchange(plan_.trained_length, length);
     std::erase_if(plan_.sources, [](const ValueSource& source) { return source.where == "/trained_length"; });
     plan_.sources.push_back({"/trained_length", set_by(one)});
     for (const std::size_t at : chosen_stacks(plan_, which, one)) {
       follow_length(at, length, one);
+      follow_sequence_length(at, old, length, one);
       follow_windows(at, length, one);
     }
   }
@@ -146,6 +147,27 @@ class Carrier {
     });
     if (!table && !buckets) return;
     refuse(one, "be for a model without learned tables of that length", formatted("for one whose {} has one", stack.name));
+  }
+
+  // Qwen 1's rule and its query scale count in the length that the model is for: seq_length is both.
+  void follow_sequence_length(std::size_t at, std::optional<std::int64_t> old, std::int64_t length, const Assignment& one) {
+    std::vector<std::size_t> ruled;
+    std::vector<std::size_t> scaled;
+    for (std::size_t place = 0; old && place < plan_.stacks[at].layers.size(); ++place) {
+      LayerPlan& layer = plan_.stacks[at].layers[place];
+      for (Rotate& rotate : layer.rotate) {
+        auto* const rule = std::get_if<QwenNtkScaling>(&mutable_rope(rotate).scaling);
+        if (rule == nullptr || rule->seq_length != *old) continue;
+        rule->seq_length = length;
+        if (ruled.empty() || ruled.back() != place) ruled.push_back(place);
+      }
+      auto* const scale = std::get_if<LogNScale>(&layer.query_scale);
+      if (scale == nullptr || scale->seq_length != *old) continue;
+      scale->seq_length = length;
+      scaled.push_back(place);
+    }
+    replace_source(plan_, at, ruled, "rotate/0/scaling/seq_length", set_by(one));
+    replace_source(plan_, at, scaled, "query_scale/seq_length", set_by(one));
   }
 
   // A window that covers all that the model is for is none, as where it is read.

@@ -49,14 +49,13 @@ Tried tried(const Change& change, PatchForm form) {
   if (change.config == nullptr) {
     return {std::move(ways.front()), {"It was not tried: there is no config.json to apply it to."}};
   }
-  // Nothing said is a way too: the last, and better than a config that nobody can read.
-  ways.emplace_back();
-  Tried best;
-  bool any = false;
+  // A way must leave things as they were, or as the settings say: what makes of them a third thing is none.
+  Tried best{.steps = {}, .unsaid = difference_sentences(change.after, change.before)};
+  const std::vector<std::string> all = best.unsaid;
   for (std::vector<PatchStep>& steps : ways) {
     auto unsaid = left_unsaid(change, steps);
-    if (!unsaid || (any && unsaid->size() >= best.unsaid.size())) continue;
-    any = true;
+    const auto is_left = [&](const std::string& sentence) { return std::ranges::find(all, sentence) != all.end(); };
+    if (!unsaid || unsaid->size() >= best.unsaid.size() || !std::ranges::all_of(*unsaid, is_left)) continue;
     best = {std::move(steps), *std::move(unsaid)};
     if (best.unsaid.empty()) break;
   }

@@ -84,7 +84,7 @@ std::vector<Case> cases() {
       {"gemma-3-4b", {}, {{"/sliding_window", "512"}, {"/rope_theta", "3e6"}}, {"window=511..0", "full:base=3e6"}},
       {"gemma-2-9b", {}, {{"/attn_logit_softcapping", "30.0"}}, {"soft_cap=30"}},
       {"gemma-2-9b", {}, {{"/attn_logit_softcapping", "null"}}, {"soft_cap=none"}},
-      {"gemma-2-9b", {}, {{"/query_pre_attn_scalar", "256"}}, {"scale=0.0625"}},
+      {"gemma-2-9b", {}, {{"/query_pre_attn_scalar", "64"}}, {"scale=0.125"}},
       {"granite-3.1-1b", {}, {{"/attention_multiplier", "0.125"}}, {"scale=0.125"}},
       {"mistral-7b-v0.1", {}, {{"/sliding_window", "null"}}, {"window=none"}},
       {"mistral-7b-v0.1", {}, {{"/sliding_window", "1000"}}, {"window=1000"}},

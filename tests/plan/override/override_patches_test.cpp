@@ -84,8 +84,9 @@ TEST(OverridePatches, ChangeFormsAndKeepWhatIsNotTheRules) {
 TEST(OverridePatches, NameWhatTheyCannotSay) {
   const std::string config = preset_config("llama-3.1-8b");
   const auto said = [&](const std::string& setting, PatchForm which) {
+    const OverridePatch patch = form(patches(config, {setting}), which);
     std::string out;
-    for (const std::string& sentence : form(patches(config, {setting}), which).unsaid) out += sentence;
+    for (const std::string& sentence : patch.unsaid) out += sentence;
     return out;
   };
   for (const char* setting : {"pairing=interleaved", "direction=clockwise", "offset=1", "0-3:rope=none", "self_extend=4/64",
@@ -96,7 +97,8 @@ TEST(OverridePatches, NameWhatTheyCannotSay) {
       EXPECT_EQ(said(setting, which).empty(), is_key_of_a_file) << setting << " " << name(which);
     }
   }
-  // Keys that the class does not read are not given.
+  // What would change other layers than those that were meant is no patch, nor are keys that the class does not read.
+  EXPECT_EQ(form(patches(config, {"0-3:base=7"}), PatchForm::hugging_face_new).text, "");
   EXPECT_EQ(form(patches(preset_config("gpt-j-6b"), {"rope_scaling=linear,factor=2"}), PatchForm::hugging_face_old).text, "");
 }
 

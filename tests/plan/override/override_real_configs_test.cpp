@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -26,12 +27,37 @@ std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Where a source of the first stack's field points, of the first layer that it is told of.
+// Whether "/stacks/0/layers/0-3,7/rotate/0/base" is about that field of that layer.
+bool is_about(std::string_view where, std::size_t layer, std::string_view field) {
+  constexpr std::string_view kLayers = "/stacks/0/layers/";
+  if (!where.starts_with(kLayers) || !where.ends_with("/" + std::string(field))) return false;
+  std::istringstream ranges(std::string(where.substr(kLayers.size(), where.find('/', kLayers.size()) - kLayers.size())));
+  for (std::string range; std::getline(ranges, range, ',');) {
+    const std::size_t first = std::stoul(range);
+    const std::size_t dash = range.find('-');
+    const std::size_t last = dash == std::string::npos ? first : std::stoul(range.substr(dash + 1));
+    if (first <= layer && layer <= last) return true;
+  }
+  return false;
+}
+
+// The first layer that rotates without a window, else the first that rotates: whose keys have no names of their own.
+std::size_t leading_layer(const Plan& plan) {
+  std::optional<std::size_t> any;
+  for (std::size_t place = 0; !plan.stacks.empty() && place < plan.stacks[0].layers.size(); ++place) {
+    const LayerPlan& layer = plan.stacks[0].layers[place];
+    if (layer.kind != LayerKind::attention || layer.rotate.empty()) continue;
+    if (!layer.mask.window && !layer.mask.chunk) return place;
+    if (!any) any = place;
+  }
+  return any.value_or(0);
+}
+
+// Where a fact of the plan, or that field of the leading layer, came from in the file.
 std::string pointer_of(const Plan& plan, std::string_view field) {
+  const std::size_t layer = leading_layer(plan);
   for (const ValueSource& source : plan.sources) {
-    const bool is_it = field.starts_with('/') ? source.where == field
-                                              : source.where.starts_with("/stacks/0/layers/") &&
-                                                    source.where.ends_with("/" + std::string(field));
+    const bool is_it = field.starts_with('/') ? source.where == field : is_about(source.where, layer, field);
     if (is_it && source.from.starts_with('/')) return source.from;
   }
   return {};
@@ -106,7 +132,7 @@ auto rule(std::string members) {
     if (const auto old = file.at(pointer); old && old->kind() == JsonKind::object) {
       for (const JsonValue& member : old->items()) {
         static const std::vector<std::string> kStay{"mrope_section", "mrope_interleaved", "rope_theta",
-                                                    "partial_rotary_factor"};
+                                                    "partial_rotary_factor", "llama_4_scaling_beta"};
         if (std::ranges::find(kStay, member.key()) == kStay.end()) continue;
         io::JsonWriter writer(io::JsonLayout::line);
         write_edited(member, "", {.pointer = "/-/-", .json = {}}, writer);
@@ -155,7 +181,7 @@ std::vector<Word> words() {
       {"kv_heads=1", key("num_key_value_heads", "1"), 80},
       {"soft_cap=20", key("attn_logit_softcapping", "20.0"), 2},
       {"chunk=64", key("attention_chunk_size", "64"), 2},
-      {"partial=0.5", key("partial_rotary_factor", "0.5"), 2},
+      {"partial=0.5", key("partial_rotary_factor", "0.5"), 1},
       {"rotary_dim=32", key("rotary_dim", "32"), 3},
       {"trained_length=4096", source("/trained_length", "4096"), 80},
   };
@@ -190,8 +216,9 @@ TEST(OverrideRealConfigs, EveryWordSaysWhatItsKeySays) {
       const Edits edits = word.edits(file);
       if (!edits || is_exception(path.filename().string(), word.setting)) continue;
       const Result<Plan> wanted = read(edited(file.text, *edits));
-      // A class that does not read the key, or refuses it, has no plan to hold this to.
-      if (!wanted || (wanted->stacks == file.plan.stacks && wanted->trained_length == file.plan.trained_length)) continue;
+      // A class that does not read the key, refuses it, or of which nobody knows what it does with it, has no plan to
+      // hold this to.
+      if (!wanted || wanted->known != file.plan.known || (wanted->stacks == file.plan.stacks && wanted->trained_length == file.plan.trained_length)) continue;
       ++changed[word.setting];
       const std::string what = path.filename().string() + " " + word.setting;
       try {

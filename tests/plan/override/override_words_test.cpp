@@ -167,7 +167,7 @@ TEST(OverrideRefusals, SayWhatWasExpected) {
   EXPECT_EQ(refusal(plan, {"beta_fast=3"}),
             "[override_plan] 'beta_fast=3' must set what the layers that this word is for has but is without effect: none "
             "has a rule with beta_fast (there is: decoder: base, rope_scaling (llama3), scale, mask, kv_heads)");
-  EXPECT_EQ(refusal(plan, {"base=-1"}), "[override_plan] base of decoder, layer 0, must be above 0 but is -1");
+  EXPECT_EQ(refusal(plan, {"base=-1"}), "[override_plan] base of decoder, layer 0, must be a finite number of at least 1 but is -1");
   EXPECT_EQ(refusal(plan, {"kv_heads=7"}), "[override_plan] 'kv_heads=7' must divide the 32 heads of layer 0 but is 7");
   EXPECT_EQ(refusal(plan, {"pairing=hlaf"}),
             "[override_plan] 'pairing=hlaf' must have one of half, interleaved, neox, gptj, rotate_half, norm but is "
