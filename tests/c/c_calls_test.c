@@ -171,6 +171,49 @@ static void on_the_callers_threads(void) {
   posenc_table_free(table);
 }
 
+static void settings(void) {
+  posenc_plan* plan = NULL;
+  posenc_plan* set = NULL;
+  EXPECT(posenc_plan_preset("llama-2-7b", &plan) == POSENC_OK);
+  const char* const words[] = {"rope_scaling=yarn,factor=4,original=4096", "base=1e6"};
+  EXPECT(posenc_plan_override(plan, words, 2, &set) == POSENC_OK);
+  size_t size = 0;
+  EXPECT(posenc_plan_json(set, NULL, &size) == POSENC_OK);
+  char* json = malloc(size);
+  EXPECT(json != NULL && posenc_plan_json(set, json, &size) == POSENC_OK);
+  EXPECT(strstr(json, "\"base\": 1000000") != NULL && strstr(json, "set: base=1e6") != NULL);
+  free(json);
+  // A table is of the plan that was changed.
+  posenc_table* table = NULL;
+  EXPECT(posenc_table_of_layer(set, NULL, 0, NULL, &table) == POSENC_OK);
+  const double factor = posenc_table_attention_factor(table);  // 0.1 ln(4) + 1
+  EXPECT(factor > 1.13862 && factor < 1.13864);
+  posenc_table_free(table);
+  EXPECT(posenc_plan_override_patches(plan, words, 2, NULL, NULL, &size) == POSENC_OK);
+  json = malloc(size);
+  EXPECT(json != NULL && posenc_plan_override_patches(plan, words, 2, NULL, json, &size) == POSENC_OK);
+  EXPECT(strstr(json, "--rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 4096 --rope-freq-base 1000000") != NULL);
+  size -= 1;
+  EXPECT(posenc_plan_override_patches(plan, words, 2, NULL, json, &size) == POSENC_WRONG_ARGUMENT);
+  free(json);
+  EXPECT(posenc_plan_override_patches(plan, words, 2, "[", NULL, &size) == POSENC_WRONG_ARGUMENT);
+  posenc_plan_free(set);
+  // What is wrong leaves the handle as it was, and says what.
+  set = NULL;
+  const char* const wrong[] = {"bsae=1e6", NULL};
+  EXPECT_ERROR(posenc_plan_override(plan, wrong, 1, &set), POSENC_WRONG_ARGUMENT,
+               "[override_plan] 'bsae=1e6' must be of a known word but is of another; did you mean base?");
+  EXPECT(posenc_plan_override(plan, words, 2, NULL) == POSENC_WRONG_ARGUMENT);
+  EXPECT(posenc_plan_override(plan, wrong + 1, 1, &set) == POSENC_WRONG_ARGUMENT);
+  EXPECT(posenc_plan_override(plan, NULL, 1, &set) == POSENC_WRONG_ARGUMENT);
+  EXPECT(posenc_plan_override(plan, words, -1, &set) == POSENC_WRONG_ARGUMENT);
+  EXPECT(posenc_plan_override(NULL, words, 2, &set) == POSENC_WRONG_ARGUMENT);
+  EXPECT(set == NULL);
+  EXPECT(posenc_plan_override(plan, NULL, 0, &set) == POSENC_OK && set != NULL);
+  posenc_plan_free(set);
+  posenc_plan_free(plan);
+}
+
 static void handles_that_are_none(void) {
   posenc_table* table = NULL;
   posenc_layout layout = POSENC_LAYOUT_INIT;
@@ -232,6 +275,7 @@ int main(void) {
   packed();
   paged();
   on_the_callers_threads();
+  settings();
   handles_that_are_none();
   structs_of_another_size();
   return verdict();
