@@ -35,6 +35,7 @@ EXCEPTIONS = {
     "Info": "info gives a dict",
     "LineAllocator": "where the rows of a table lie is its own affair",
     "PositionRange": "a whole number",
+    "override_plan": "override",
     "Preset": "presets gives their names, and preset_plan what is in one",
     "Problem": "the words of a ValueError",
     "Required": "a keyword argument without a default",

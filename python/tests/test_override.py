@@ -26,7 +26,7 @@ def test_override():
         ("base=nan", "finite number"),
         ("window=none", "without effect: none has a window"),
         ("base=1\0", "control characters"),
-        ("base=-1", "above 0"),
+        ("base=-1", "at least 1"),
         ("x" * 100000, "WORD=VALUE"),
     ],
 )

@@ -50,6 +50,7 @@ ROOMS = {
         "gguf": {"facts", "keys", "assemble", "shapes"},
         "text": {"json"},
         "compare": {"json", "text"},
+        "override": {"facts", "keys", "json", "families", "gguf", "assemble"},  # a plan -> a plan, as words say
         "read": _CONFIG | {"rope", "layers", "towers", "assemble", "gguf", "json", "shapes"},
     },
 }

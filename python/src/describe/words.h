@@ -8,12 +8,12 @@
 
 #include "posenc/attend.h"
 #include "posenc/compare.h"
-#include "posenc/override_plan.h"
 #include "posenc/diagnose.h"
 #include "posenc/feature_map.h"
 #include "posenc/grid_positions.h"
 #include "posenc/info.h"
 #include "posenc/input.h"
+#include "posenc/override_plan.h"
 #include "posenc/plan.h"
 #include "posenc/reference_attend.h"
 #include "posenc/rotary_table.h"

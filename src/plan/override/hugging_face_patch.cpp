@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "io/json/json_writer.h"
-#include "plan/keys/config_keys.h"
 #include "plan/override/override.h"
 #include "plan/override/patches.h"
 
@@ -22,10 +21,24 @@ constexpr std::string_view kParametersKey = "rope_parameters";
 constexpr std::string_view kLocalBaseKey = "rope_local_base_freq";
 
 // What a rule's dictionary says of the rule; all else in it stays.
-const std::vector<std::string_view> kRuleKeys{
-    "rope_type",  "type",           "factor",   "original_max_position_embeddings", "attention_factor", "beta_fast",
-    "beta_slow",  "mscale",         "mscale_all_dim", "truncate",                   "low_freq_factor",  "high_freq_factor",
-    "short_factor", "long_factor",  "short_mscale",   "long_mscale",                "alpha",            "rope_theta"};
+const std::vector<std::string_view> kRuleKeys{"rope_type",
+                                              "type",
+                                              "factor",
+                                              "original_max_position_embeddings",
+                                              "attention_factor",
+                                              "beta_fast",
+                                              "beta_slow",
+                                              "mscale",
+                                              "mscale_all_dim",
+                                              "truncate",
+                                              "low_freq_factor",
+                                              "high_freq_factor",
+                                              "short_factor",
+                                              "long_factor",
+                                              "short_mscale",
+                                              "long_mscale",
+                                              "alpha",
+                                              "rope_theta"};
 
 std::string unescaped(std::string_view segment) {
   std::string out;
@@ -191,7 +204,9 @@ class Steps {
   }
   std::optional<JsonValue> there(std::string_view key) const { return value_at(change_, joined_path(object_, key)); }
 
-  void add(Path path, std::string value) { steps_.push_back({.removes = false, .path = std::move(path), .value = std::move(value)}); }
+  void add(Path path, std::string value) {
+    steps_.push_back({.removes = false, .path = std::move(path), .value = std::move(value)});
+  }
   void remove(const Path& path) {
     const bool stands = value_at(change_, path).has_value();
     const bool again = std::ranges::any_of(steps_, [&](const PatchStep& step) { return step.path == path; });
@@ -231,7 +246,8 @@ class Steps {
     for (const std::string_view key : {kScalingKey, kParametersKey}) {
       auto dictionary = there(key);
       if (!dictionary || dictionary->kind() != JsonKind::object) continue;
-      if (const auto part = dictionary->find(type); part && *part && (*part)->kind() == JsonKind::object) dictionary = **part;
+      if (const auto part = dictionary->find(type); part && *part && (*part)->kind() == JsonKind::object)
+        dictionary = **part;
       std::vector<std::string_view> gone = kRuleKeys;
       for (const JsonValue& member : dictionary->items()) {
         if (member.kind() == JsonKind::object) gone.push_back(member.key());
@@ -296,19 +312,23 @@ class Steps {
     const Path path = joined_path(object_, "original_max_position_embeddings");
     if (!value_at(change_, path)) return;
     std::optional<std::int64_t> original;
-    if (const auto* longrope = std::get_if<LongRopeScaling>(&scaling)) original = longrope->original_max_position_embeddings;
+    if (const auto* longrope = std::get_if<LongRopeScaling>(&scaling))
+      original = longrope->original_max_position_embeddings;
     if (const auto* yarn = std::get_if<YarnScaling>(&scaling)) original = yarn->original_max_position_embeddings;
     if (const auto* llama3 = std::get_if<Llama3Scaling>(&scaling)) original = llama3->original_max_position_embeddings;
     if (original) add(path, std::to_string(*original));
   }
 
   void add_parameters(std::size_t lead) {
-    const auto text = per_type_ ? dictionaries_by_type() : dictionary(rope(after(lead).rotate.front()), "full_attention", true);
+    const auto text =
+        per_type_ ? dictionaries_by_type() : dictionary(rope(after(lead).rotate.front()), "full_attention", true);
     if (!text) return;
     add_original_beside(rope(after(lead).rotate.front()).scaling);
     remove(joined_path(object_, kScalingKey));
-    for (const std::string_view key : {std::string_view("rope_theta"), kLocalBaseKey}) remove(joined_path(object_, key));
-    if (const auto path = path_of(source(lead, "rotate/0/base")); path && path->size() == object_.size() + 1) remove(*path);
+    for (const std::string_view key : {std::string_view("rope_theta"), kLocalBaseKey})
+      remove(joined_path(object_, key));
+    if (const auto path = path_of(source(lead, "rotate/0/base")); path && path->size() == object_.size() + 1)
+      remove(*path);
     add(joined_path(object_, kParametersKey), *text);
   }
 
@@ -330,7 +350,8 @@ class Steps {
     const Rope& old = rope(before(lead).rotate.front());
     const Rope& now = rope(after(lead).rotate.front());
     if (old.pairing != now.pairing && change_.family != nullptr && change_.family->reads_interleave) {
-      add(place_of(lead, "rotate/0/pairing", "rope_interleave"), now.pairing == Pairing::interleaved ? "true" : "false");
+      add(place_of(lead, "rotate/0/pairing", "rope_interleave"),
+          now.pairing == Pairing::interleaved ? "true" : "false");
     }
     if (old.dim == now.dim || std::holds_alternative<ProportionalScaling>(now.scaling)) return;
     const bool by_channels = change_.family != nullptr && change_.family->width == Width::rotary_dim;
@@ -351,8 +372,9 @@ class Steps {
     const bool beside = change_.family != nullptr && change_.family->window_beside_own;
     if (window.future == 0) return window.past + (beside ? 0 : 1);
     const Family* family = change_.family;
-    const bool halved = family != nullptr && (family->main.mask.window_spans_both ||
-                                              (family->reads_bidirectional && layer.mask.kind == MaskKind::bidirectional));
+    const bool halved =
+        family != nullptr && (family->main.mask.window_spans_both ||
+                              (family->reads_bidirectional && layer.mask.kind == MaskKind::bidirectional));
     return halved ? 2 * window.past : window.past;
   }
 

@@ -87,7 +87,8 @@ void warn_of_cover(const StackEdit& edit, const Assignment& assignment) {
 
 // Classes whose key of the window is for every layer, as Mistral's.
 bool windows_everywhere(const StackEdit& edit) {
-  return edit.family != nullptr && (edit.family->windows == Windows::every_layer || edit.family->windows == Windows::listed);
+  return edit.family != nullptr &&
+         (edit.family->windows == Windows::every_layer || edit.family->windows == Windows::listed);
 }
 
 std::size_t set_window(const StackEdit& edit, const Assignment& assignment) {
@@ -183,9 +184,8 @@ std::size_t set_qk_norm(const StackEdit& edit, const Assignment& assignment) {
 
 std::size_t set_query_scale(const StackEdit& edit, const Assignment& assignment) {
   if (!is_none(assignment)) refuse_value(assignment, "be none");
-  const Places layers = those_with(edit, false, [](const LayerPlan& layer) {
-    return !std::holds_alternative<std::monostate>(layer.query_scale);
-  });
+  const Places layers = those_with(
+      edit, false, [](const LayerPlan& layer) { return !std::holds_alternative<std::monostate>(layer.query_scale); });
   for (const std::size_t place : layers) edit.layer(place).query_scale = {};
   return told(edit, assignment, layers, "query_scale");
 }
@@ -218,7 +218,8 @@ std::size_t set_kv_heads(const StackEdit& edit, const Assignment& assignment) {
              formatted("for layer {}", layer.index));
     }
     if (layer.heads % kv_heads != 0) {
-      refuse(assignment, formatted("divide the {} heads of layer {}", layer.heads, layer.index), formatted("{}", kv_heads));
+      refuse(assignment, formatted("divide the {} heads of layer {}", layer.heads, layer.index),
+             formatted("{}", kv_heads));
     }
     layer.kv_heads = kv_heads;
   }
@@ -237,7 +238,8 @@ std::size_t set_self_extend(const StackEdit& edit, const Assignment& assignment)
   }
   Places layers = rotating_layers(edit, "regions");
   if (none) {
-    std::erase_if(layers, [&](std::size_t place) { return !std::holds_alternative<SelfExtend>(edit.layer(place).regions); });
+    std::erase_if(layers,
+                  [&](std::size_t place) { return !std::holds_alternative<SelfExtend>(edit.layer(place).regions); });
   }
   for (const std::size_t place : layers) edit.layer(place).regions = none ? Regions{} : Regions{regions};
   return told(edit, assignment, layers, "regions");

@@ -95,7 +95,9 @@ class Flags {
   }
 
   // Whether llama.cpp has a window there: it ignores those of architectures that are not known to slide.
-  bool is_swa(std::size_t place) const { return slides(before(place)) && (row_ == nullptr || row_->windows != GgufWindows::none); }
+  bool is_swa(std::size_t place) const {
+    return slides(before(place)) && (row_ == nullptr || row_->windows != GgufWindows::none);
+  }
 
   template <typename Fact>
   bool any_differs(const Places& places, const Fact& fact) const {
@@ -104,7 +106,8 @@ class Flags {
   // Whether the fact is one and the same in all of these layers.
   template <typename Fact>
   bool is_one(const Places& places, const Fact& fact) const {
-    return std::ranges::all_of(places, [&](std::size_t place) { return fact(after(place)) == fact(after(places.front())); });
+    return std::ranges::all_of(places,
+                               [&](std::size_t place) { return fact(after(place)) == fact(after(places.front())); });
   }
 
   void add_stack() {
@@ -163,9 +166,10 @@ class Flags {
     const bool by_tensor = std::holds_alternative<Llama3Scaling>(old) || std::holds_alternative<LongRopeScaling>(old) ||
                            std::holds_alternative<FactorListScaling>(old);
     if (by_tensor) {
-      leave(formatted("The file has the {} rule's factors as a tensor, which divides whatever the flags say; they leave "
-                      "it as it is.",
-                      kind_name(old)));
+      leave(
+          formatted("The file has the {} rule's factors as a tensor, which divides whatever the flags say; they leave "
+                    "it as it is.",
+                    kind_name(old)));
       return;
     }
     std::visit([&](const auto& rule) { add(rule, was, now, base); }, main_rope(now).scaling);
@@ -209,9 +213,12 @@ class Flags {
   void add(const ProportionalScaling&, const LayerPlan&, const LayerPlan&, double&) { by_tensors("proportional"); }
   void add(const FactorListScaling&, const LayerPlan&, const LayerPlan&, double&) { by_tensors("factors"); }
 
-  void no_rule(std::string_view name) { leave(formatted("rope_scaling={}: llama.cpp has no rule that depends on the length.", name)); }
+  void no_rule(std::string_view name) {
+    leave(formatted("rope_scaling={}: llama.cpp has no rule that depends on the length.", name));
+  }
   void by_tensors(std::string_view name) {
-    leave(formatted("rope_scaling={}: a file carries this rule as a tensor, which its conversion writes; no flag does.", name));
+    leave(formatted("rope_scaling={}: a file carries this rule as a tensor, which its conversion writes; no flag does.",
+                    name));
   }
 
   bool reads_log_multiplier() const { return row_ != nullptr && row_->log_multiplier != 0; }
@@ -259,7 +266,8 @@ class Flags {
       }
     }
     if (any_differs(rotating, [](const LayerPlan& layer) { return main_rope(layer).pairing; })) {
-      leave("pairing: which channels pair is llama.cpp's own code for each architecture; the conversion permutes rows.");
+      leave(
+          "pairing: which channels pair is llama.cpp's own code for each architecture; the conversion permutes rows.");
     }
     if (any_differs(rotating, [](const LayerPlan& layer) { return main_rope(layer).rotation_direction; })) {
       leave("direction: llama.cpp knows one direction.");
@@ -268,8 +276,10 @@ class Flags {
       leave("offset: positions are what the caller's batch says.");
     }
     if (any_differs(rotating, [](const LayerPlan& layer) { return layer.regions; })) {
-      leave("self_extend: --grp-attn-n and --grp-attn-w shift cached keys, in some of llama.cpp's tools only, and are not "
-            "the same.");
+      leave(
+          "self_extend: --grp-attn-n and --grp-attn-w shift cached keys, in some of llama.cpp's tools only, and are "
+          "not "
+          "the same.");
     }
   }
 
@@ -299,11 +309,13 @@ class Flags {
       return out;
     }();
     const bool newly = std::ranges::any_of(changed, [&](std::size_t place) { return !before(place).mask.window; });
-    if (newly || !is_one(those, window)) return leave("window: which layers slide is llama.cpp's own code, and all have one width.");
+    if (newly || !is_one(those, window))
+      return leave("window: which layers slide is llama.cpp's own code, and all have one width.");
     const std::optional<Window> wanted = window(after(changed.front()));
     if (wanted && wanted->future != 0) return leave("window: a width to both sides is not said by a key of a file.");
     const std::optional<std::int64_t> width = wanted ? std::optional(wanted->past + 1) : change_.after.trained_length;
-    if (!width) return leave("window=none: a width that covers all needs the trained length, which the plan does not have.");
+    if (!width)
+      return leave("window=none: a width that covers all needs the trained length, which the plan does not have.");
     override_key("attention.sliding_window", "int", formatted("{}", *width));
   }
 

@@ -1,4 +1,5 @@
-// The parts of override_plan: what a setting says, which layers it is for, what it changes, and whence values then come.
+// The parts of override_plan: what a setting says, which layers it is for, what it changes, and whence values then
+// come.
 #pragma once
 
 #include <cstdint>

@@ -47,8 +47,8 @@ const LayerWord* find_word(std::string_view word) {
   const std::string near = did_you_mean(assignment.word, names);
   if (!near.empty()) refuse(assignment, "be of a known word", "of another" + near);
   refuse(assignment,
-         formatted("be of a known word ({}, or a parameter of the rule: {})", joined(std::span(names).first(words), ", "),
-                   joined(parameters, ", ")),
+         formatted("be of a known word ({}, or a parameter of the rule: {})",
+                   joined(std::span(names).first(words), ", "), joined(parameters, ", ")),
          "of another");
 }
 
@@ -92,7 +92,8 @@ class Carrier {
       } else if (is_rule_word(one.word)) {
         std::size_t end = i + 1;
         while (end < all.size() && belongs_to_rule(one, all[end])) ++end;
-        const std::span parameters(all.begin() + static_cast<std::ptrdiff_t>(i) + 1, all.begin() + static_cast<std::ptrdiff_t>(end));
+        const std::span parameters(all.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                                   all.begin() + static_cast<std::ptrdiff_t>(end));
         in_stacks(setting.which, one, "a rotation",
                   [&](const StackEdit& edit) { return set_rule(edit, one, parameters); });
         i = end - 1;
@@ -125,7 +126,9 @@ class Carrier {
 
   // The length that dynamic NTK counts from, and the factor of YaRN and LongRoPE where nobody gave one.
   void set_length(const Which& which, const Assignment& one) {
-    if (!which.text.empty()) refuse(one, "be for the whole plan, without layers before it,", formatted("for {}", Assignment{which.text, ""}.shown()));
+    if (!which.text.empty())
+      refuse(one, "be for the whole plan, without layers before it,",
+             formatted("for {}", Assignment{which.text, ""}.shown()));
     const std::int64_t length = whole_number(one, 1, kMaxPosition);
     for (const std::size_t at : chosen_stacks(plan_, which, one)) refuse_fixed_length(plan_.stacks[at], one);
     const std::optional<std::int64_t> old = std::exchange(plan_.trained_length, length);
@@ -143,14 +146,17 @@ class Carrier {
     const bool table = std::ranges::any_of(
         stack.input, [](const InputScheme& input) { return std::holds_alternative<LearnedInput>(input); });
     const bool buckets = std::ranges::any_of(stack.layers, [](const LayerPlan& layer) {
-      return std::ranges::any_of(layer.score, [](const ScoreTerm& term) { return std::holds_alternative<Deberta>(term); });
+      return std::ranges::any_of(layer.score,
+                                 [](const ScoreTerm& term) { return std::holds_alternative<Deberta>(term); });
     });
     if (!table && !buckets) return;
-    refuse(one, "be for a model without learned tables of that length", formatted("for one whose {} has one", stack.name));
+    refuse(one, "be for a model without learned tables of that length",
+           formatted("for one whose {} has one", stack.name));
   }
 
   // Qwen 1's rule and its query scale count in the length that the model is for: seq_length is both.
-  void follow_sequence_length(std::size_t at, std::optional<std::int64_t> old, std::int64_t length, const Assignment& one) {
+  void follow_sequence_length(std::size_t at, std::optional<std::int64_t> old, std::int64_t length,
+                              const Assignment& one) {
     std::vector<std::size_t> ruled;
     std::vector<std::size_t> scaled;
     for (std::size_t place = 0; old && place < plan_.stacks[at].layers.size(); ++place) {
@@ -181,9 +187,10 @@ class Carrier {
     }
     if (covered.empty()) return;
     replace_source(plan_, at, covered, "mask/window", set_by(one));
-    plan_.warnings.push_back({.code = "window-covers-length",
-                              .message = formatted("Windows cover the {} tokens that the model is for; taken as none.", length),
-                              .keys = {}});
+    plan_.warnings.push_back(
+        {.code = "window-covers-length",
+         .message = formatted("Windows cover the {} tokens that the model is for; taken as none.", length),
+         .keys = {}});
   }
 
   void follow_length(std::size_t at, std::int64_t length, const Assignment& one) {
@@ -202,7 +209,8 @@ class Carrier {
         if (auto* yarn = std::get_if<YarnScaling>(&scaling)) {
           yarn->factor = static_cast<double>(length) / static_cast<double>(yarn->original_max_position_embeddings);
         } else if (auto* longrope = std::get_if<LongRopeScaling>(&scaling)) {
-          longrope->factor = static_cast<double>(length) / static_cast<double>(longrope->original_max_position_embeddings);
+          longrope->factor =
+              static_cast<double>(length) / static_cast<double>(longrope->original_max_position_embeddings);
         }
       }
     }
@@ -229,8 +237,8 @@ void check_whole(const Plan& plan) {
     }
   }
   if (const auto unusable = unusable_number(plan)) {
-    throw Error("override_plan", {formatted("the plan ({})", unusable->detail), formatted("have {}", unusable->expected),
-                                  formatted("one with {}", unusable->got)});
+    throw Error("override_plan", {formatted("the plan ({})", unusable->detail),
+                                  formatted("have {}", unusable->expected), formatted("one with {}", unusable->got)});
   }
 }
 
@@ -267,8 +275,8 @@ namespace posenc::inline v0_2 {
 
 Plan override_plan(const Plan& plan, std::span<const std::string> settings) {
   if (settings.size() > plan::kMostSettings) {
-    throw Error("override_plan", {"settings", formatted("be at most {}", plan::kMostSettings),
-                                  formatted("{}", settings.size())});
+    throw Error("override_plan",
+                {"settings", formatted("be at most {}", plan::kMostSettings), formatted("{}", settings.size())});
   }
   Plan out = plan;
   plan::Carrier carrier(out, plan);

@@ -1,4 +1,6 @@
 // override_patches: the plan before and after, told in four forms. Both Hugging Face forms are tried on the config.
+#include "plan/override/patches.h"
+
 #include <algorithm>
 #include <span>
 
@@ -6,7 +8,6 @@
 #include "io/json/json_writer.h"
 #include "plan/json/plan_json.h"
 #include "plan/override/override.h"
-#include "plan/override/patches.h"
 #include "posenc/compare.h"
 #include "posenc/read_plan.h"
 
@@ -111,7 +112,8 @@ std::vector<std::string> difference_sentences(const Plan& wanted, const Plan& go
                                : one.layers.a.layers.empty()
                                    ? formatted("{}: ", one.layers.stack)
                                    : formatted("{}, layers {}: ", one.layers.stack, selection(one.layers.a));
-    std::string sentence = formatted("{}{} stays {}, where the settings say {}.", layers, one.field, one.b.words, one.a.words);
+    std::string sentence =
+        formatted("{}{} stays {}, where the settings say {}.", layers, one.field, one.b.words, one.a.words);
     if (std::ranges::find(out, sentence) == out.end()) out.push_back(std::move(sentence));
   }
   return out;

@@ -16,8 +16,8 @@ namespace posenc::plan {
 struct Change {
   const Plan& before;
   const Plan& after;
-  const Family* family;                       // of the first stack; null: not known
-  const io::JsonDocument* config = nullptr;   // that `before` was read from; null: none
+  const Family* family;                      // of the first stack; null: not known
+  const io::JsonDocument* config = nullptr;  // that `before` was read from; null: none
 
   const Stack* stack_before() const { return before.stacks.empty() ? nullptr : &before.stacks.front(); }
   const Stack* stack_after() const { return after.stacks.empty() ? nullptr : &after.stacks.front(); }

@@ -41,7 +41,8 @@ bool is_indexer(const Rotate& rotate) { return rotate.role == RotateRole::indexe
 
 // Of an indexer's rotation the class decides.
 std::size_t set_pairing(const StackEdit& edit, const Assignment& assignment) {
-  static constexpr std::array<std::string_view, 6> kNames = {"half", "interleaved", "neox", "gptj", "rotate_half", "norm"};
+  static constexpr std::array<std::string_view, 6> kNames = {"half", "interleaved", "neox",
+                                                             "gptj", "rotate_half", "norm"};
   const std::size_t named = choice(assignment, kNames);
   const bool half = named == 0 || named == 2 || named == 4;
   return for_rotations(edit, assignment, rotating_layers(edit, "pairing"), "pairing", [&](Rotate& rotate) {
@@ -75,15 +76,17 @@ std::size_t set_part(const StackEdit& edit, const Assignment& assignment) {
   for (const std::size_t place : rotating_layers(edit, "dim")) {
     const Rope& scheme = rope(edit.layer(place).rotate.front());
     if (scheme.first_channel > 0) {
-      refuse(assignment, "be for layers whose rotation starts at a head's first channel; rotary_dim sets others",
-             formatted("for layer {}, which rotates from channel {} on", edit.layer(place).index, scheme.first_channel));
+      refuse(
+          assignment, "be for layers whose rotation starts at a head's first channel; rotary_dim sets others",
+          formatted("for layer {}, which rotates from channel {} on", edit.layer(place).index, scheme.first_channel));
     }
     (std::holds_alternative<ProportionalScaling>(scheme.scaling) ? proportional : whole).push_back(place);
   }
   std::size_t changed = for_rotations(edit, assignment, whole, "dim", [&](Rotate& rotate) {
     Rope& scheme = mutable_rope(rotate);
     const double channels = std::trunc(static_cast<double>(scheme.head_dim) * part);
-    if (channels < 2) refuse(assignment, "leave two channels that rotate", formatted("{} of {}", channels, scheme.head_dim));
+    if (channels < 2)
+      refuse(assignment, "leave two channels that rotate", formatted("{} of {}", channels, scheme.head_dim));
     set_width(scheme, static_cast<std::int64_t>(channels));
     return true;
   });
@@ -115,7 +118,8 @@ std::size_t set_offset(const StackEdit& edit, const Assignment& assignment) {
 
 // Values that rotate with the keys do not rotate either.
 std::size_t set_none(const StackEdit& edit, const Assignment& assignment) {
-  if (!is_none(assignment)) refuse_value(assignment, "be none; base, rope_scaling, pairing, ... set a rotation's parts");
+  if (!is_none(assignment))
+    refuse_value(assignment, "be none; base, rope_scaling, pairing, ... set a rotation's parts");
   const std::vector<std::size_t> layers = rotating_layers(edit, "rotate");
   for (const std::size_t place : layers) {
     LayerPlan& layer = edit.layer(place);

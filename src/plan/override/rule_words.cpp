@@ -65,9 +65,9 @@ Slots slots_of(Scaling& scaling) {
 }
 
 constexpr std::array<std::string_view, 17> kParameters = {
-    "factor",       kOriginal,       "attention_factor", "beta_fast",   "beta_slow",   "mscale",
-    "mscale_all_dim", "truncate",    "low_freq_factor",  "high_freq_factor", "short_factor", "long_factor",
-    "short_mscale", "long_mscale",   "alpha",            "seq_length",  "factors"};
+    "factor",   kOriginal,         "attention_factor", "beta_fast",    "beta_slow",   "mscale",       "mscale_all_dim",
+    "truncate", "low_freq_factor", "high_freq_factor", "short_factor", "long_factor", "short_mscale", "long_mscale",
+    "alpha",    "seq_length",      "factors"};
 
 struct Alias {
   std::string_view also;
@@ -84,9 +84,9 @@ struct RuleName {
   std::string_view name;
   std::size_t index;
 };
-constexpr RuleName kRules[] = {{"none", 0},   {"linear", 1}, {"dynamic", 3},      {"yarn", 5},    {"llama3", 7},
-                               {"longrope", 6}, {"ntk", 2},  {"proportional", 8}, {"qwen_ntk", 4}, {"factors", 9},
-                               {"default", 0}, {"su", 6},    {"deepseek_yarn", 5}};
+constexpr RuleName kRules[] = {{"none", 0},     {"linear", 1}, {"dynamic", 3},      {"yarn", 5},     {"llama3", 7},
+                               {"longrope", 6}, {"ntk", 2},    {"proportional", 8}, {"qwen_ntk", 4}, {"factors", 9},
+                               {"default", 0},  {"su", 6},     {"deepseek_yarn", 5}};
 constexpr std::size_t kShownRules = 10;  // the others are other people's names of these
 
 Scaling empty_rule(std::size_t index) {
@@ -284,7 +284,8 @@ void check_lists(const StackEdit& edit, std::span<const Assignment> parameters, 
     if (!one.value.starts_with('[')) continue;
     const auto numbers = static_cast<std::int64_t>(number_list(one).size());
     if (numbers <= kMaxListEntries / static_cast<std::int64_t>(2 * std::max<std::size_t>(layers, 1))) continue;
-    refuse(one, formatted("have at most {} numbers for all of {}'s layers together", kMaxListEntries / 2, edit.stack().name),
+    refuse(one,
+           formatted("have at most {} numbers for all of {}'s layers together", kMaxListEntries / 2, edit.stack().name),
            formatted("{} numbers x {} layers", numbers, layers));
   }
 }
@@ -295,8 +296,8 @@ double without(double scale, double multiplier, std::int64_t head_dim) {
   const double root = 1 / std::sqrt(static_cast<double>(head_dim));
   if (root * multiplier == scale) return root;
   const double quotient = scale / multiplier;
-  for (const double near : {quotient, std::nextafter(quotient, 0.0),
-                            std::nextafter(quotient, std::numeric_limits<double>::infinity())}) {
+  for (const double near :
+       {quotient, std::nextafter(quotient, 0.0), std::nextafter(quotient, std::numeric_limits<double>::infinity())}) {
     if (near * multiplier == scale) return near;
   }
   return quotient;
@@ -413,7 +414,8 @@ std::size_t set_parameter(const StackEdit& edit, const Assignment& assignment) {
       const std::string below = formatted("rotate/{}/scaling/", r);
       share(sources, below + std::string(is_dynamic ? "max_position_embeddings" : name), set_by(assignment), place);
       // A factor that nobody gave is how far the model was stretched.
-      if (is_dynamic || name != kOriginal || !factors[place].starts_with("default: ") || !edit.plan.trained_length) continue;
+      if (is_dynamic || name != kOriginal || !factors[place].starts_with("default: ") || !edit.plan.trained_length)
+        continue;
       const std::int64_t original = *original_of(scaling);
       *std::get<double*>(std::ranges::find(all, "factor", &Named::name)->slot) = stretch(edit.plan, original);
       share(sources, below + "factor", formatted("default: {} / {}", *edit.plan.trained_length, original), place);

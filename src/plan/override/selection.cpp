@@ -85,8 +85,10 @@ std::vector<std::size_t> chosen_stacks(const Plan& plan, const Which& which, con
   if (chosen.empty() && which.stack.empty() && !plan.stacks.empty()) chosen.push_back(0);
   if (!chosen.empty()) return chosen;
   if (which.stack.empty()) refuse(first, "be for a plan that has layers", "for one that has none");
-  refuse(first, formatted("be for layers (all, full, sliding, cross, 0-5,7) or a stack that is there ({})", joined(names, ", ")),
-         Assignment{which.stack, ""}.shown() + did_you_mean(which.stack, names));
+  refuse(
+      first,
+      formatted("be for layers (all, full, sliding, cross, 0-5,7) or a stack that is there ({})", joined(names, ", ")),
+      Assignment{which.stack, ""}.shown() + did_you_mean(which.stack, names));
 }
 
 bool is_latent(const StackEdit& edit, const LayerPlan& layer) noexcept {

@@ -83,7 +83,8 @@ Which parse_which(std::string_view text, std::string_view whole) {
   }
   which.stack = text.substr(0, slash);
   if (which.stack.empty() || !set_layers(text.substr(slash + 1), which)) {
-    refuse_text(whole, "have STACK/LAYERS before its colon, where LAYERS is all, full, sliding, cross or numbers (0-5,7)",
+    refuse_text(whole,
+                "have STACK/LAYERS before its colon, where LAYERS is all, full, sliding, cross or numbers (0-5,7)",
                 shortened(text));
   }
   return which;

@@ -33,7 +33,8 @@ std::vector<Edit> new_form(const std::string& parameters) {
 }
 
 std::vector<Case> cases() {
-  const std::string full = "rope_scaling=yarn,factor=8,original=2048,attention_factor=1.25,beta_fast=24,beta_slow=2,truncate=no";
+  const std::string full =
+      "rope_scaling=yarn,factor=8,original=2048,attention_factor=1.25,beta_fast=24,beta_slow=2,truncate=no";
   const std::string llama3 = "rope_scaling=llama3,factor=16,low_freq_factor=1,high_freq_factor=4,original=4096";
   const std::vector<Edit> qwen3 = new_form(R"({"rope_type": "default", "rope_theta": 1e6})");
   return {
@@ -41,7 +42,10 @@ std::vector<Case> cases() {
       {"llama-2-7b", {}, {{"/rope_scaling", kYarn}}, {"rope_scaling=yarn,factor=4,original=4096"}},
       {"llama-2-7b", {}, {{"/rope_scaling", kYarnInFull}}, {full}},
       {"llama-2-7b", {}, {{"/rope_scaling", kLlama3}, {"/rope_theta", "5e5"}}, {llama3, "base=500000"}},
-      {"llama-2-7b", {}, {{"/rope_scaling", R"({"type": "linear", "factor": 2.5})"}}, {"rope_scaling=linear,factor=2.5"}},
+      {"llama-2-7b",
+       {},
+       {{"/rope_scaling", R"({"type": "linear", "factor": 2.5})"}},
+       {"rope_scaling=linear,factor=2.5"}},
       {"llama-2-7b", {}, {{"/rope_scaling", R"({"type": "dynamic", "factor": 4})"}}, {"rope_scaling=dynamic,factor=4"}},
       {"llama-2-7b", {}, {{"/num_key_value_heads", "8"}}, {"kv_heads=8"}},
       {"llama-2-7b", {}, {{"/max_position_embeddings", "16384"}}, {"trained_length=16384"}},
@@ -60,7 +64,8 @@ std::vector<Case> cases() {
       {"qwen3-8b", qwen3, {{"/rope_parameters/rope_theta", "5e6"}}, {"base=5000000"}},
       {"qwen3-8b",
        qwen3,
-       {{"/rope_parameters", R"({"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 8192, "rope_theta": 1e6})"}},
+       {{"/rope_parameters",
+         R"({"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 8192, "rope_theta": 1e6})"}},
        {"rope_scaling=yarn,factor=4,original=8192"}},
       // Without an original length the trained one stands for it; without a factor, how far the model was stretched.
       {"qwen3-8b", {}, {{"/rope_scaling", R"({"rope_type": "yarn", "factor": 2})"}}, {"rope_scaling=yarn,factor=2"}},
@@ -69,7 +74,10 @@ std::vector<Case> cases() {
        {{"/rope_scaling", R"({"rope_type": "yarn", "original_max_position_embeddings": 10240})"}},
        {"rope_scaling=yarn,original=10240"}},
       // The softmax scale follows, and to the last bit.
-      {"deepseek-v3", {}, {{"/rope_scaling", kYarnOfMscales}}, {"rope_scaling=yarn,factor=20,original=4096,mscale=1,mscale_all_dim=0.8"}},
+      {"deepseek-v3",
+       {},
+       {{"/rope_scaling", kYarnOfMscales}},
+       {"rope_scaling=yarn,factor=20,original=4096,mscale=1,mscale_all_dim=0.8"}},
       {"deepseek-v3", {}, {{"/rope_scaling/factor", "20"}}, {"factor=20"}},
       {"deepseek-v3", {}, {{"/rope_scaling/mscale_all_dim", "0.7"}}, {"mscale_all_dim=0.7"}},
       {"deepseek-v3", {}, {{"/rope_scaling", ""}}, {"rope_scaling=none"}},
@@ -138,8 +146,8 @@ TEST(OverrideConfig, TakesListsOfLongRope) {
   longs += "]";
   const std::string rule = R"({"type": "longrope", "short_factor": )" + shorts + R"(, "long_factor": )" + longs + "}";
   const Plan wanted = plan_of(edited(config, {{"/rope_scaling", rule}}));
-  expect_same_facts(wanted, overridden(plan, {"rope_scaling=longrope,short_factor=" + shorts + ",long_factor=" + longs}),
-                    "longrope");
+  expect_same_facts(
+      wanted, overridden(plan, {"rope_scaling=longrope,short_factor=" + shorts + ",long_factor=" + longs}), "longrope");
   EXPECT_NE(refusal(plan, {"long_factor=[1,2]"}).find("long_factor"), std::string::npos);
 }
 

@@ -51,7 +51,8 @@ TEST(OverridePatches, OfConfigsReadBack) {
     ASSERT_EQ(all.size(), 4U);
     for (const PatchForm which : {PatchForm::hugging_face_old, PatchForm::hugging_face_new}) {
       const OverridePatch& patch = form(all, which);
-      const std::string what = one.preset + " " + one.settings.front() + " " + std::string(name(which)) + " " + patch.text;
+      const std::string what =
+          one.preset + " " + one.settings.front() + " " + std::string(name(which)) + " " + patch.text;
       EXPECT_EQ(patch.form, which);
       EXPECT_TRUE(patch.unsaid.empty()) << what << ": " << (patch.unsaid.empty() ? "" : patch.unsaid.front());
       expect_same_facts(wanted, plan_of(applied(config, patch.text)), what);
@@ -76,8 +77,9 @@ TEST(OverridePatches, ChangeFormsAndKeepWhatIsNotTheRules) {
     EXPECT_NE(patch.text.find("/text_config/"), std::string::npos) << patch.text;
     expect_same_facts(wanted, plan_of(applied(config, patch.text)), patch.text);
   }
-  EXPECT_NE(form(all, PatchForm::hugging_face_old).text.find(R"("op": "remove", "path": "/text_config/rope_parameters")"),
-            std::string::npos);
+  EXPECT_NE(
+      form(all, PatchForm::hugging_face_old).text.find(R"("op": "remove", "path": "/text_config/rope_parameters")"),
+      std::string::npos);
   EXPECT_NE(form(all, PatchForm::vllm).text.find(R"('{"text_config": {"rope_parameters": )"), std::string::npos);
 }
 
@@ -89,17 +91,19 @@ TEST(OverridePatches, NameWhatTheyCannotSay) {
     for (const std::string& sentence : patch.unsaid) out += sentence;
     return out;
   };
-  for (const char* setting : {"pairing=interleaved", "direction=clockwise", "offset=1", "0-3:rope=none", "self_extend=4/64",
-                              "all:sinks=yes", "0-3:base=7", "0-3:window=64", "all:soft_cap=3", "0:kv_heads=4"}) {
-    for (const PatchForm which : {PatchForm::hugging_face_old, PatchForm::hugging_face_new, PatchForm::llama_cpp,
-                                  PatchForm::vllm}) {
+  for (const char* setting :
+       {"pairing=interleaved", "direction=clockwise", "offset=1", "0-3:rope=none", "self_extend=4/64", "all:sinks=yes",
+        "0-3:base=7", "0-3:window=64", "all:soft_cap=3", "0:kv_heads=4"}) {
+    for (const PatchForm which :
+         {PatchForm::hugging_face_old, PatchForm::hugging_face_new, PatchForm::llama_cpp, PatchForm::vllm}) {
       const bool is_key_of_a_file = which == PatchForm::llama_cpp && std::string(setting).ends_with("soft_cap=3");
       EXPECT_EQ(said(setting, which).empty(), is_key_of_a_file) << setting << " " << name(which);
     }
   }
   // What would change other layers than those that were meant is no patch, nor are keys that the class does not read.
   EXPECT_EQ(form(patches(config, {"0-3:base=7"}), PatchForm::hugging_face_new).text, "");
-  EXPECT_EQ(form(patches(preset_config("gpt-j-6b"), {"rope_scaling=linear,factor=2"}), PatchForm::hugging_face_old).text, "");
+  EXPECT_EQ(
+      form(patches(preset_config("gpt-j-6b"), {"rope_scaling=linear,factor=2"}), PatchForm::hugging_face_old).text, "");
 }
 
 TEST(OverridePatches, AskForTheConfigOfThePlan) {
@@ -148,7 +152,8 @@ LlamaContext context_of(const Rope& before, double trained, const std::string& f
     if (flag == "--yarn-beta-fast") context.beta_fast = std::stod(value);
     if (flag == "--yarn-beta-slow") context.beta_slow = std::stod(value);
     const std::size_t key = value.find("rope.scaling.attn_factor=float:");
-    if (flag == "--override-kv" && key != std::string::npos) context.attn_factor = std::stod(value.substr(value.rfind(':') + 1));
+    if (flag == "--override-kv" && key != std::string::npos)
+      context.attn_factor = std::stod(value.substr(value.rfind(':') + 1));
   }
   return context;
 }

@@ -1,5 +1,5 @@
-// Every word on every published config of the test data: what the reader makes of the file with that key changed is what
-// override_plan makes of the file's plan.
+// Every word on every published config of the test data: what the reader makes of the file with that key changed is
+// what override_plan makes of the file's plan.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,8 @@ std::string text_of(const std::filesystem::path& path) {
 bool is_about(std::string_view where, std::size_t layer, std::string_view field) {
   constexpr std::string_view kLayers = "/stacks/0/layers/";
   if (!where.starts_with(kLayers) || !where.ends_with("/" + std::string(field))) return false;
-  std::istringstream ranges(std::string(where.substr(kLayers.size(), where.find('/', kLayers.size()) - kLayers.size())));
+  std::istringstream ranges(
+      std::string(where.substr(kLayers.size(), where.find('/', kLayers.size()) - kLayers.size())));
   for (std::string range; std::getline(ranges, range, ',');) {
     const std::size_t first = std::stoul(range);
     const std::size_t dash = range.find('-');
@@ -89,7 +90,8 @@ std::string dictionary(const File& file) {
     const auto value = file.at(file.object + key);
     if (!value || value->kind() != JsonKind::object) continue;
     const std::vector<JsonValue> members = value->items();
-    const bool nested = std::ranges::any_of(members, [](const JsonValue& one) { return one.kind() == JsonKind::object; });
+    const bool nested =
+        std::ranges::any_of(members, [](const JsonValue& one) { return one.kind() == JsonKind::object; });
     return nested ? std::string() : file.object + key;
   }
   return {};
@@ -218,7 +220,9 @@ TEST(OverrideRealConfigs, EveryWordSaysWhatItsKeySays) {
       const Result<Plan> wanted = read(edited(file.text, *edits));
       // A class that does not read the key, refuses it, or of which nobody knows what it does with it, has no plan to
       // hold this to.
-      if (!wanted || wanted->known != file.plan.known || (wanted->stacks == file.plan.stacks && wanted->trained_length == file.plan.trained_length)) continue;
+      if (!wanted || wanted->known != file.plan.known ||
+          (wanted->stacks == file.plan.stacks && wanted->trained_length == file.plan.trained_length))
+        continue;
       ++changed[word.setting];
       const std::string what = path.filename().string() + " " + word.setting;
       try {

@@ -40,9 +40,10 @@ TEST(OverrideWhich, NamesLayersByKindAndNumber) {
 
 TEST(OverrideWhich, GivesNamedLayersWhatTheyLack) {
   const Plan plan = preset_plan("llama-2-7b");
-  EXPECT_EQ(refusal(plan, {"window=128"}),
-            "[override_plan] 'window=128' must set what the layers that this word is for has but is without effect: none "
-            "has a window (there is: decoder: base, rope_scaling (none), scale, mask, kv_heads)");
+  EXPECT_EQ(
+      refusal(plan, {"window=128"}),
+      "[override_plan] 'window=128' must set what the layers that this word is for has but is without effect: none "
+      "has a window (there is: decoder: base, rope_scaling (none), scale, mask, kv_heads)");
   const Plan windowed = overridden(plan, {"0-3:window=128", "all:soft_cap=30", "2:sinks=yes", "1:window=8..2"});
   EXPECT_EQ(layer(windowed, 3).mask.window, (Window{127, 0}));
   EXPECT_EQ(layer(windowed, 1).mask.window, (Window{8, 2}));
@@ -84,10 +85,10 @@ std::vector<std::string> set_places(const Plan& plan) {
 TEST(OverrideSources, SayThatTheUserSetIt) {
   const Plan plan = preset_plan("gemma-3-4b");
   const Plan set = overridden(plan, {"base=5e5", "0-2:window=64", "factor=4"});
-  EXPECT_EQ(set_places(set), (std::vector<std::string>{
-                                 "/stacks/0/layers/5,11,17,23,29/rotate/0/base set: base=5e5",
-                                 "/stacks/0/layers/0-2/mask/window set: window=64",
-                                 "/stacks/0/layers/5,11,17,23,29/rotate/0/scaling/factor set: factor=4"}));
+  EXPECT_EQ(set_places(set),
+            (std::vector<std::string>{"/stacks/0/layers/5,11,17,23,29/rotate/0/base set: base=5e5",
+                                      "/stacks/0/layers/0-2/mask/window set: window=64",
+                                      "/stacks/0/layers/5,11,17,23,29/rotate/0/scaling/factor set: factor=4"}));
   // The others of what was one line keep theirs; each place has one source, or JSON would be refused.
   EXPECT_EQ(source_of(set, "/stacks/0/layers/3-4,6-10,12-16,18-22,24-28,30-33/mask/window"), "/sliding_window");
   const Result<Plan> again = plan_from_json(to_json(set));
@@ -132,10 +133,9 @@ TEST(OverrideFollows, IndexersRotateAsTheirLayer) {
 
 TEST(OverrideWords, SetEachFact) {
   const Plan plan = preset_plan("llama-3.1-8b");
-  const LayerPlan set = layer(
-      overridden(plan, {"pairing=interleaved,direction=clockwise,offset=1", "mask=bidirectional,scale=0.5",
-                        "self_extend=4/1024"}),
-      7);
+  const LayerPlan set = layer(overridden(plan, {"pairing=interleaved,direction=clockwise,offset=1",
+                                                "mask=bidirectional,scale=0.5", "self_extend=4/1024"}),
+                              7);
   const Rope& rotation = rope(set.rotate[0]);
   EXPECT_EQ(rotation.pairing.get(), Pairing::interleaved);
   EXPECT_EQ(rotation.rotation_direction, RotationDirection::clockwise);
@@ -154,20 +154,24 @@ TEST(OverrideWords, SetEachFact) {
 
 TEST(OverrideRefusals, SayWhatWasExpected) {
   const Plan plan = preset_plan("llama-3.1-8b");
-  EXPECT_EQ(refusal(plan, {"rope_scalling=none"}),
-            "[override_plan] 'rope_scalling=none' must be of a known word but is of another; did you mean rope_scaling?");
+  EXPECT_EQ(
+      refusal(plan, {"rope_scalling=none"}),
+      "[override_plan] 'rope_scalling=none' must be of a known word but is of another; did you mean rope_scaling?");
   EXPECT_EQ(refusal(plan, {"rope_scaling=yran,factor=2"}),
             "[override_plan] 'rope_scaling=yran' must have one of none, linear, dynamic, yarn, llama3, longrope, ntk, "
             "proportional, qwen_ntk, factors but is yran; did you mean yarn?");
-  EXPECT_EQ(refusal(plan, {"rope_scaling=linear"}),
-            "[override_plan] 'rope_scaling=linear' must have factor=... behind it, which the rule needs, but is without "
-            "it");
+  EXPECT_EQ(
+      refusal(plan, {"rope_scaling=linear"}),
+      "[override_plan] 'rope_scaling=linear' must have factor=... behind it, which the rule needs, but is without "
+      "it");
   EXPECT_EQ(refusal(plan, {"rope_scaling=linear,factor=2,beta_fast=3"}),
             "[override_plan] 'beta_fast=3' must be a parameter of linear (factor) but is none of them");
-  EXPECT_EQ(refusal(plan, {"beta_fast=3"}),
-            "[override_plan] 'beta_fast=3' must set what the layers that this word is for has but is without effect: none "
-            "has a rule with beta_fast (there is: decoder: base, rope_scaling (llama3), scale, mask, kv_heads)");
-  EXPECT_EQ(refusal(plan, {"base=-1"}), "[override_plan] base of decoder, layer 0, must be a finite number of at least 1 but is -1");
+  EXPECT_EQ(
+      refusal(plan, {"beta_fast=3"}),
+      "[override_plan] 'beta_fast=3' must set what the layers that this word is for has but is without effect: none "
+      "has a rule with beta_fast (there is: decoder: base, rope_scaling (llama3), scale, mask, kv_heads)");
+  EXPECT_EQ(refusal(plan, {"base=-1"}),
+            "[override_plan] base of decoder, layer 0, must be a finite number of at least 1 but is -1");
   EXPECT_EQ(refusal(plan, {"kv_heads=7"}), "[override_plan] 'kv_heads=7' must divide the 32 heads of layer 0 but is 7");
   EXPECT_EQ(refusal(plan, {"pairing=hlaf"}),
             "[override_plan] 'pairing=hlaf' must have one of half, interleaved, neox, gptj, rotate_half, norm but is "
@@ -183,24 +187,98 @@ TEST(OverrideRefusals, SayWhatWasExpected) {
 
 TEST(OverrideRefusals, TakeNoHostileWord) {
   const Plan plan = preset_plan("llama-3.1-8b");
-  const std::vector<std::string> words = {
-      "", "=", "base", "base=", "=1", ",", "base=1,", ",base=1", "base=1,,factor=2", ":base=1", "full:", "/full:base=1",
-      "decoder/:base=1", "decoder/x:base=1", "9-3:base=1", "-1:base=1", "99999999999999999999:base=1", "77:base=1",
-      "base=nan", "base=inf", "base=-inf", "base=1e999", "base=0x10", "base= ", "base=1 2", "base=[1,2]", "base=1e400",
-      "base=1e300", "factor=0", "factor=-4", "original=0", "original=1.5", "original=9007199254740993e9",
-      "original=-1", "window=0", "window=-1", "window=..", "window=1..", "window=..2", "window=1..2..3",
-      "all:window=99999999999999999999", "all:window=5..-1", "kv_heads=0", "kv_heads=-8", "kv_heads=1e9", "rotary_dim=0",
-      "rotary_dim=3", "rotary_dim=99999", "partial=0", "partial=2", "partial=nan", "partial=0.001", "scale=nan",
-      "scale=1e300", "scale=1e-300", "all:soft_cap=0", "all:soft_cap=-3", "causal=maybe", "mask=sparse",
-      "rope_scaling=longrope", "rope_scaling=longrope,short_factor=[1],long_factor=[1]",
-      "rope_scaling=longrope,short_factor=[1,x],long_factor=[1]", "rope_scaling=longrope,short_factor=1,long_factor=2",
-      "rope_scaling=longrope,short_factor=[1,long_factor=[2", "rope_scaling=factors,factors=[]", "rope_scaling=none,factor=2",
-      "rope_scaling=yarn,factor=4,beta_fast=1,beta_slow=32", "rope_scaling=yarn,factor=1e999", "rope=half", "qk_norm=rms",
-      "self_extend=4", "self_extend=0/10", "offset=1e300", "query_scale=none", "rope_scaling=yarn,truncate=perhaps",
-      std::string("base=1\0", 7), std::string("ba\0se=1", 7), "base=1\n", "base=\x1b[31m1", "b\xff=1",
-      std::string(100000, 'a'), std::string(100000, 'a') + "=1", "base=" + std::string(100000, '9'),
-      std::string(std::size_t{1} << 20, ','), "rope_scaling=factors,factors=[" + std::string(200000, '[') + "]",
-      "rope_scaling=factors,factors=[1" + [] { std::string all; for (int i = 0; i < 60000; ++i) all += ",1"; return all; }() + "]"};
+  const std::vector<std::string> words = {"",
+                                          "=",
+                                          "base",
+                                          "base=",
+                                          "=1",
+                                          ",",
+                                          "base=1,",
+                                          ",base=1",
+                                          "base=1,,factor=2",
+                                          ":base=1",
+                                          "full:",
+                                          "/full:base=1",
+                                          "decoder/:base=1",
+                                          "decoder/x:base=1",
+                                          "9-3:base=1",
+                                          "-1:base=1",
+                                          "99999999999999999999:base=1",
+                                          "77:base=1",
+                                          "base=nan",
+                                          "base=inf",
+                                          "base=-inf",
+                                          "base=1e999",
+                                          "base=0x10",
+                                          "base= ",
+                                          "base=1 2",
+                                          "base=[1,2]",
+                                          "base=1e400",
+                                          "base=1e300",
+                                          "factor=0",
+                                          "factor=-4",
+                                          "original=0",
+                                          "original=1.5",
+                                          "original=9007199254740993e9",
+                                          "original=-1",
+                                          "window=0",
+                                          "window=-1",
+                                          "window=..",
+                                          "window=1..",
+                                          "window=..2",
+                                          "window=1..2..3",
+                                          "all:window=99999999999999999999",
+                                          "all:window=5..-1",
+                                          "kv_heads=0",
+                                          "kv_heads=-8",
+                                          "kv_heads=1e9",
+                                          "rotary_dim=0",
+                                          "rotary_dim=3",
+                                          "rotary_dim=99999",
+                                          "partial=0",
+                                          "partial=2",
+                                          "partial=nan",
+                                          "partial=0.001",
+                                          "scale=nan",
+                                          "scale=1e300",
+                                          "scale=1e-300",
+                                          "all:soft_cap=0",
+                                          "all:soft_cap=-3",
+                                          "causal=maybe",
+                                          "mask=sparse",
+                                          "rope_scaling=longrope",
+                                          "rope_scaling=longrope,short_factor=[1],long_factor=[1]",
+                                          "rope_scaling=longrope,short_factor=[1,x],long_factor=[1]",
+                                          "rope_scaling=longrope,short_factor=1,long_factor=2",
+                                          "rope_scaling=longrope,short_factor=[1,long_factor=[2",
+                                          "rope_scaling=factors,factors=[]",
+                                          "rope_scaling=none,factor=2",
+                                          "rope_scaling=yarn,factor=4,beta_fast=1,beta_slow=32",
+                                          "rope_scaling=yarn,factor=1e999",
+                                          "rope=half",
+                                          "qk_norm=rms",
+                                          "self_extend=4",
+                                          "self_extend=0/10",
+                                          "offset=1e300",
+                                          "query_scale=none",
+                                          "rope_scaling=yarn,truncate=perhaps",
+                                          std::string("base=1\0", 7),
+                                          std::string("ba\0se=1", 7),
+                                          "base=1\n",
+                                          "base=\x1b[31m1",
+                                          "b\xff=1",
+                                          std::string(100000, 'a'),
+                                          std::string(100000, 'a') + "=1",
+                                          "base=" + std::string(100000, '9'),
+                                          std::string(std::size_t{1} << 20, ','),
+                                          "rope_scaling=factors,factors=[" + std::string(200000, '[') + "]",
+                                          "rope_scaling=factors,factors=[1" +
+                                              [] {
+                                                std::string all;
+                                                for (int i = 0; i < 60000; ++i) all += ",1";
+                                                return all;
+                                              }() +
+                                              "]"};
   for (const std::string& word : words) {
     const std::string told = refusal(plan, {word});
     EXPECT_TRUE(told.starts_with("[override_plan] ")) << told;
@@ -213,9 +291,10 @@ TEST(OverrideRefusals, TakeNoHostileWord) {
 // A plan whose sources are not of our making, as a saved one may have them.
 TEST(OverrideRefusals, TakesSourcesOfAnyForm) {
   Plan plan = preset_plan("llama-2-7b");
-  for (const char* where : {"/stacks/0/layers/0-99999999999/rotate/0/base", "/stacks/0/layers/x/rotate/0/base",
-                            "/stacks/0/layers/5-1/rotate/0/base", "/stacks/0/layers//rotate/0/base", "/stacks/0/layers/",
-                            "/stacks/0/layers/0,/rotate/0/base", "/stacks/0/layers/0-/rotate/0/base", "", "base"}) {
+  for (const char* where :
+       {"/stacks/0/layers/0-99999999999/rotate/0/base", "/stacks/0/layers/x/rotate/0/base",
+        "/stacks/0/layers/5-1/rotate/0/base", "/stacks/0/layers//rotate/0/base", "/stacks/0/layers/",
+        "/stacks/0/layers/0,/rotate/0/base", "/stacks/0/layers/0-/rotate/0/base", "", "base"}) {
     plan.sources.push_back({where, "/x"});
   }
   const Plan set = overridden(plan, {"base=7"});

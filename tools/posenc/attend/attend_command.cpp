@@ -236,10 +236,10 @@ void attend_linearly(const AttendCall& call, FeatureMap map, const TensorView& o
 int run_attend(const AttendArguments& arguments) {
   const LayerJob& job = arguments.job;
   check_standard_input(job.model.name, {{"--q", arguments.q},
-                                   {"--k", arguments.k},
-                                   {"--v", arguments.v},
-                                   {"--weights", arguments.weights.value_or("")},
-                                   {"--mask", arguments.mask.value_or("")}});
+                                        {"--k", arguments.k},
+                                        {"--v", arguments.v},
+                                        {"--weights", arguments.weights.value_or("")},
+                                        {"--mask", arguments.mask.value_or("")}});
   const Plan plan = begin(job);
   const AttendingLayer choice =
       choose_attending(plan, {job.stack, job.layer, arguments.cross, arguments.linear.has_value()});

@@ -12,7 +12,8 @@ Command read_compare(const Given& given) {
                        .tolerance = given.from_zero("--tolerance"),
                        .ignore_row_order = given.choice("--ignore", {"row-order"}).has_value(),
                        .json = given.has("--json")};
-  if (out.a.name == "-" && out.b.name == "-") throw UsageError{"A and B: only one of the two can be standard input (-)"};
+  if (out.a.name == "-" && out.b.name == "-")
+    throw UsageError{"A and B: only one of the two can be standard input (-)"};
   return out;
 }
 

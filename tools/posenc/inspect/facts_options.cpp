@@ -24,24 +24,24 @@ CommandSpec presets_spec() {
 }
 
 CommandSpec demo_spec() {
-  return {
-      .name = "demo",
-      .description = "A built-in model, then errors and speed of its angle tables, its RoPE and its attention",
-      .options = {{.names = "PRESET",
-                   .description = "One of `posenc presets` that has RoPE (default: " + DemoArguments{}.preset.name + ")"},
-                  set_option(),
-                  {.names = "--json", .description = "The measurements as JSON, without the model's description"}},
-      .footer =
-          "Errors and speeds are measured when it runs. Exit code 1: an error of cos or sin\n"
-          "is above 1 ulp, or one of RoPE or attention above its bound\n"
-          "(docs/rotation.md, docs/attention.md).\n\n"
-          "Examples:\n"
-          "  posenc demo\n"
-          "  posenc demo gemma-3-4b --json\n\n",
-      .read = [](const Given& given) -> Command {
-        return DemoArguments{.preset = model_given(given, "PRESET", DemoArguments{}.preset.name),
-                             .json = given.has("--json")};
-      }};
+  return {.name = "demo",
+          .description = "A built-in model, then errors and speed of its angle tables, its RoPE and its attention",
+          .options = {{.names = "PRESET",
+                       .description =
+                           "One of `posenc presets` that has RoPE (default: " + DemoArguments{}.preset.name + ")"},
+                      set_option(),
+                      {.names = "--json", .description = "The measurements as JSON, without the model's description"}},
+          .footer =
+              "Errors and speeds are measured when it runs. Exit code 1: an error of cos or sin\n"
+              "is above 1 ulp, or one of RoPE or attention above its bound\n"
+              "(docs/rotation.md, docs/attention.md).\n\n"
+              "Examples:\n"
+              "  posenc demo\n"
+              "  posenc demo gemma-3-4b --json\n\n",
+          .read = [](const Given& given) -> Command {
+            return DemoArguments{.preset = model_given(given, "PRESET", DemoArguments{}.preset.name),
+                                 .json = given.has("--json")};
+          }};
 }
 
 }  // namespace posenc::tool

@@ -22,16 +22,15 @@ std::string source_text(const PlanSource& source) {
   return "";
 }
 
-// "config.json; 14 values from file, 7 defaults, 1 set; 3 keys ignored; no warnings". A source that starts with "default" is
-// no key of the file (ValueSource), nor is what --set said.
+// "config.json; 14 values from file, 7 defaults, 1 set; 3 keys ignored; no warnings". A source that starts with
+// "default" is no key of the file (ValueSource), nor is what --set said.
 std::string counts(const Plan& plan) {
   const auto defaults = std::count_if(plan.sources.begin(), plan.sources.end(),
                                       [](const ValueSource& s) { return s.from.starts_with("default"); });
   const auto set = std::count_if(plan.sources.begin(), plan.sources.end(),
                                  [](const ValueSource& s) { return s.from.starts_with("set: "); });
-  std::string out =
-      formatted("{}; {} from file, {}", source_text(plan.source),
-                count(std::ssize(plan.sources) - defaults - set, "value"), count(defaults, "default"));
+  std::string out = formatted("{}; {} from file, {}", source_text(plan.source),
+                              count(std::ssize(plan.sources) - defaults - set, "value"), count(defaults, "default"));
   if (set > 0) out += formatted(", {} set", set);
   if (!plan.ignored_keys.empty()) out += formatted("; {} ignored", count(std::ssize(plan.ignored_keys), "key"));
   return out + "; " + (plan.warnings.empty() ? "no warnings" : count(std::ssize(plan.warnings), "warning"));

@@ -59,8 +59,8 @@ int run_override_patches(const InspectArguments& arguments) {
   const PlanAndConfig read = plan_and_config(arguments.model, arguments.length);
   // Settings that cannot be carried out are told as everywhere.
   (void)with_settings(read.plan, arguments.model);
-  const std::vector<OverridePatch> patches = of_model(
-      read.plan.source.name, [&] { return override_patches(read.plan, arguments.model.set, read.config); });
+  const std::vector<OverridePatch> patches =
+      of_model(read.plan.source.name, [&] { return override_patches(read.plan, arguments.model.set, read.config); });
   if (arguments.json) return write_output(patches_json(patches, read, arguments.model));
   Page page(output_wants_colour());
   page.line(page.paint(Style::bold, printable(read.plan.source.name)) + " with " +

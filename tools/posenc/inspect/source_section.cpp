@@ -125,7 +125,8 @@ void Origins::add(std::vector<StackLetters>& stacks, const ValueSource& source) 
 
 // "/text_config" when all keys stand in it; else nothing. What --set said stands nowhere.
 std::string common_parent(const std::vector<Origin>& origins) {
-  const auto in_file = std::find_if(origins.begin(), origins.end(), [](const Origin& o) { return o.from.starts_with('/'); });
+  const auto in_file =
+      std::find_if(origins.begin(), origins.end(), [](const Origin& o) { return o.from.starts_with('/'); });
   if (in_file == origins.end()) return {};
   const std::string& first = in_file->from;
   const std::size_t second_slash = first.find('/', 1);

@@ -19,7 +19,7 @@ struct OptionSpec {
   std::string value;  // what its value is called, "N"; of a flag empty
   std::string description;
   bool required = false;
-  bool many = false;  // of an argument: takes all words that are left
+  bool many = false;     // of an argument: takes all words that are left
   bool repeats = false;  // of a flag: may be given several times, with one value each
 };
 
