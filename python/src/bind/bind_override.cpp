@@ -27,7 +27,8 @@ void bind_override(nb::module_& m) {
         const auto words = Convert<std::vector<std::string>>::from_python(settings, {"override_patches", "settings"});
         return Convert<std::vector<OverridePatch>>::to_python(override_patches(plan, words, config), {});
       },
-      nb::arg("plan"), nb::arg("settings"), nb::arg("config"));
+      nb::arg("plan"), nb::arg("settings"), nb::arg("config"),
+      nb::sig("def _override_patches(plan: Plan, settings: object, config: str) -> tuple[OverridePatch, ...]"));
 }
 
 }  // namespace posenc::python
