@@ -79,7 +79,7 @@ std::optional<Path> path_of_plan_source(const Change& change, std::string_view w
 }
 
 // Where the keys of the first stack stand: the object that has its number of layers, or another size of them.
-Path text_object(const Change& change) {
+Path object_of_text(const Change& change) {
   for (const std::string_view where : {"/stacks/0/layers", "/trained_length"}) {
     if (auto path = path_of_plan_source(change, where)) {
       path->pop_back();
@@ -175,7 +175,7 @@ struct RuleMembers {
   bool operator()(const FactorListScaling&) const { return false; }
 };
 
-bool is_plain(const Rope& rope) { return std::holds_alternative<std::monostate>(rope.scaling); }
+bool has_no_rule(const Rope& rope) { return std::holds_alternative<std::monostate>(rope.scaling); }
 
 class Steps {
  public:
@@ -184,7 +184,7 @@ class Steps {
         form_(form),
         whole_(whole),
         leads_(leads_of(change)),
-        object_(text_object(change)),
+        object_(object_of_text(change)),
         per_type_(change.family != nullptr && change.family->ropes_per_type && leads_.full && leads_.sliding) {}
 
   std::vector<PatchStep> made() {
@@ -285,7 +285,7 @@ class Steps {
     if (all || old.base != now.base) add_base(lead, now);
     if (old.scaling != now.scaling) add_original_beside(now.scaling);
     if (all || old.scaling != now.scaling) {
-      const bool empty = is_plain(now) && carried("full_attention") == "{}";
+      const bool empty = has_no_rule(now) && carried("full_attention") == "{}";
       add(joined_path(object_, kScalingKey), empty ? "null" : *text);
     }
     if (per_type_ && (all || sliding)) {

@@ -29,12 +29,12 @@ struct ArchitectureOf {
   std::string_view family;
   std::string_view architecture;
 };
-constexpr ArchitectureOf kArchitectures[] = {{"deepseek_v2", "deepseek2"}, {"deepseek_v3", "deepseek2"}};
+constexpr ArchitectureOf kOtherNames[] = {{"deepseek_v2", "deepseek2"}, {"deepseek_v3", "deepseek2"}};
 
 const GgufArchitecture* architecture_of_family(const Family* family) {
   if (family == nullptr) return nullptr;
-  const auto* const known = std::ranges::find(kArchitectures, family->name, &ArchitectureOf::family);
-  if (known != std::end(kArchitectures)) return find_gguf_architecture(known->architecture);
+  const auto* const known = std::ranges::find(kOtherNames, family->name, &ArchitectureOf::family);
+  if (known != std::end(kOtherNames)) return find_gguf_architecture(known->architecture);
   std::string name(family->name);
   if (name.ends_with("_text")) name.resize(name.size() - 5);
   std::string dashed = name;

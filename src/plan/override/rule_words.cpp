@@ -84,9 +84,9 @@ struct RuleName {
   std::string_view name;
   std::size_t index;
 };
-constexpr RuleName kRules[] = {{"none", 0},     {"linear", 1}, {"dynamic", 3},      {"yarn", 5},     {"llama3", 7},
-                               {"longrope", 6}, {"ntk", 2},    {"proportional", 8}, {"qwen_ntk", 4}, {"factors", 9},
-                               {"default", 0},  {"su", 6},     {"deepseek_yarn", 5}};
+constexpr RuleName kRuleWords[] = {{"none", 0},     {"linear", 1}, {"dynamic", 3},      {"yarn", 5},     {"llama3", 7},
+                                   {"longrope", 6}, {"ntk", 2},    {"proportional", 8}, {"qwen_ntk", 4}, {"factors", 9},
+                                   {"default", 0},  {"su", 6},     {"deepseek_yarn", 5}};
 constexpr std::size_t kShownRules = 10;  // the others are other people's names of these
 
 Scaling empty_rule(std::size_t index) {
@@ -121,7 +121,7 @@ void write(const Slot& slot, const Assignment& given) {
   }
 }
 
-std::string names_of(const Slots& all) {
+std::string parameters_of(const Slots& all) {
   std::vector<std::string_view> names;
   for (const Named& one : all) names.push_back(one.name == kOriginal ? "original" : one.name);
   return names.empty() ? "no parameters" : joined(names, ", ");
@@ -207,8 +207,8 @@ class RuleMaker {
 
   static std::size_t index_of_rule(const Assignment& rule) {
     if (is_none(rule)) return 0;
-    const auto* const found = std::ranges::find(kRules, rule.value, &RuleName::name);
-    if (found != std::end(kRules)) return found->index;
+    const auto* const found = std::ranges::find(kRuleWords, rule.value, &RuleName::name);
+    if (found != std::end(kRuleWords)) return found->index;
     (void)choice(rule, rule_names());  // throws, and names the nearest
     return 0;
   }
@@ -221,7 +221,7 @@ class RuleMaker {
       if (index_ == kDynamic && one.word == "alpha") {
         refuse(one, "be a parameter of dynamic (factor, original)", "alpha; that rule is rope_scaling=ntk");
       }
-      refuse(one, formatted("be a parameter of {} ({})", rule_.value, names_of(all)), "none of them");
+      refuse(one, formatted("be a parameter of {} ({})", rule_.value, parameters_of(all)), "none of them");
     }
   }
 
@@ -433,7 +433,7 @@ std::span<const std::string_view> parameter_words() noexcept { return kParameter
 std::span<const std::string_view> rule_names() noexcept {
   static constexpr auto kNames = [] {
     std::array<std::string_view, kShownRules> names{};
-    for (std::size_t i = 0; i < kShownRules; ++i) names[i] = kRules[i].name;
+    for (std::size_t i = 0; i < kShownRules; ++i) names[i] = kRuleWords[i].name;
     return names;
   }();
   return kNames;
