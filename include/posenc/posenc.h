@@ -6,6 +6,7 @@
 #include "posenc/attend_linear.h"   // linear attention with rotation
 #include "posenc/cache.h"           // keys and values into a KV cache: normalised, rotated, converted
 #include "posenc/compare.h"         // what differs between two plans, and what follows
+#include "posenc/convert.h"         // a checkpoint's q and k projections to the other pairing
 #include "posenc/diagnose.h"        // what a port's rotation did
 #include "posenc/error.h"           // Error, FileError, Result
 #include "posenc/grid_positions.h"  // positions of text, images and videos

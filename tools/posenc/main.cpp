@@ -7,6 +7,7 @@
 #include "attend/attend_command.h"
 #include "bench/bench_command.h"
 #include "bench/demo_command.h"
+#include "convert/convert_command.h"
 #include "diagnose/diagnose_command.h"
 #include "inspect/compare_command.h"
 #include "inspect/facts_commands.h"
@@ -32,6 +33,7 @@ int run(const CompareArguments& arguments) { return run_compare(arguments); }
 int run(const RotateArguments& arguments) { return run_rotate(arguments); }
 int run(const AttendArguments& arguments) { return run_attend(arguments); }
 int run(const DiagnoseArguments& arguments) { return run_diagnose(arguments); }
+int run(const ConvertArguments& arguments) { return run_convert(arguments); }
 int run(const BenchRotateArguments& arguments) { return run_bench_rotate(arguments); }
 int run(const BenchAttendArguments& arguments) { return run_bench_attend(arguments); }
 int run(const PlotArguments& arguments) { return run_plot(arguments); }

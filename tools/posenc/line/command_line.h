@@ -12,6 +12,7 @@
 #include "posenc/attend.h"
 #include "posenc/feature_map.h"
 #include "posenc/info.h"
+#include "posenc/rope.h"
 #include "posenc/rotary_table.h"
 #include "posenc/rotate.h"
 
@@ -107,6 +108,20 @@ struct DiagnoseArguments {
   bool bf16 = false;
   bool json = false;
 };
+// posenc convert SOURCE -o OUT. `to`, `from`: as Pairing; `from` omitted: what the model's plan says. `force` replaces an
+// output that is one file.
+struct ConvertArguments {
+  std::string source;
+  std::optional<std::string> out;  // there unless it is a dry run
+  Pairing to = Pairing::half;
+  std::optional<Pairing> from;
+  std::optional<std::string> model;
+  std::optional<std::string> stack;
+  std::optional<std::int64_t> padded_head_dim;
+  bool dry_run = false;
+  bool force = false;
+  bool json = false;
+};
 // posenc bench rotate: whose shapes and frequencies are timed. Dtypes and numbers of tokens are fixed; threads are
 // those of POSENC_THREADS or the machine.
 struct BenchRotateArguments {
@@ -156,7 +171,7 @@ struct Words {
 
 // What was asked for: one command with its arguments. main() has a run() for each.
 using Command = std::variant<InspectArguments, CompareArguments, RotateArguments, AttendArguments, DiagnoseArguments,
-                             PlotArguments, BenchRotateArguments, BenchAttendArguments, PropertiesArguments,
+                             ConvertArguments, PlotArguments, BenchRotateArguments, BenchAttendArguments, PropertiesArguments,
                              InfoArguments, PresetsArguments, DemoArguments, Words>;
 
 // A command line that cannot be followed. what() is the message, without "posenc: ".

@@ -64,6 +64,7 @@ CommandSpec compare_spec();
 CommandSpec rotate_spec();
 CommandSpec attend_spec();
 CommandSpec diagnose_spec();
+CommandSpec convert_spec();
 CommandSpec bench_spec();
 CommandSpec plot_spec();
 CommandSpec properties_spec();
