@@ -11,7 +11,8 @@
 // - Tensors, strings and arrays belong to the caller and are used during the call only; a prepared layer's weights and
 //   a prepared input's tables, as long as it is. Strings are UTF-8 and end in 0.
 // - Shapes, strides, pairings, directions and errors are those of the C++ headers: tensor.h, rotate.h, rotary_table.h,
-//   add_input.h, attend.h, prepared_layer.h, attend_linear.h, read_plan.h. Sizes are int64_t; strides count elements.
+//   add_input.h, attend.h, prepared_layer.h, attend_linear.h, read_plan.h, convert.h. Sizes are int64_t; strides count
+//   elements.
 // - Before posenc 1.0 a minor version may change all of this.
 #ifndef POSENC_C_H
 #define POSENC_C_H
@@ -454,6 +455,32 @@ typedef struct posenc_attend_linear_args {
   { .size = sizeof(posenc_attend_linear_args) }
 
 POSENC_API posenc_status posenc_attend_linear(const posenc_attend_linear_args* args);
+
+// ---- Checkpoints ----
+
+// Members are those of ConvertArgs in convert.h, which says what is converted, and what is refused.
+typedef struct posenc_convert_args {
+  size_t size;
+  const char* source;
+  const char* output;        // NULL: a dry run
+  posenc_pairing to;
+  posenc_pairing from;       // 0: what the plan says
+  const posenc_plan* plan;   // NULL: that of the source
+  const char* stack;         // NULL: the first that rotates
+  int64_t padded_head_dim;   // 0: heads are not padded
+  int32_t replace;           // an output that is one file
+  int32_t reserved;
+  int32_t (*keep_going)(void* keep_going_context);  // called every few MiB; 0 stops, and the same call goes on later
+  void* keep_going_context;
+} posenc_convert_args;
+#define POSENC_CONVERT_ARGS_INIT \
+  { .size = sizeof(posenc_convert_args) }
+
+// A checkpoint's q and k projections to the other pairing. POSENC_WRONG_FILE for what cannot be converted as a whole,
+// with the tensor and the reason; then nothing is written. POSENC_CANCELLED leaves what is written so far in
+// OUTPUT.posenc-partial. The report as JSON, as `posenc convert --json` prints it: `*size` is the room at `json` on
+// entry, and the length of the text and its final 0 on return, of which as much as fits is written; both may be NULL.
+POSENC_API posenc_status posenc_convert(const posenc_convert_args* args, char* json, size_t* size);
 
 #ifdef __cplusplus
 }

@@ -113,7 +113,7 @@ POSENC_API Result<Conversion> convert(const ConvertArgs& args);
 
 POSENC_API std::string_view name(ConvertedPart part) noexcept;
 
-// What was done, or would be: the totals, one line for each tensor, the notes. Plain ASCII.
+// What was done, or would be: the totals, a line for each tensor, the notes. Plain ASCII, lines of at most 80 columns.
 POSENC_API std::string describe(const Conversion& conversion);
 
 // {"schema_version", "from", "to", "stack", "adapter", "files": [], "bytes", "tensors": [{"name", "file", "type",

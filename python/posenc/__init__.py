@@ -21,6 +21,7 @@ from ._arrays import IndicesLike as IndicesLike
 from ._arrays import PositionsLike as PositionsLike
 from ._command import command as command
 from ._compare import compare as compare
+from ._convert import convert as convert
 from ._diagnose import diagnose as diagnose
 from ._errors import FileError as FileError
 from ._override import override as override

@@ -19,6 +19,7 @@ NB_MODULE(_posenc, m) {
   posenc::python::bind_cache(m);
   posenc::python::bind_compare(m);
   posenc::python::bind_override(m);
+  posenc::python::bind_convert(m);
   posenc::python::bind_diagnose(m);
   posenc::python::bind_properties(m);
   posenc::python::bind_weights(m);

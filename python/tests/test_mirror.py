@@ -19,7 +19,7 @@ EXCEPTIONS = {
     # Structs that Python has as something more usual.
     **dict.fromkeys(
         (
-            "AddInputArgs AttendArgs AttendLinearArgs AttendPages AttendPart CacheArgs CompareOptions CostSizes"
+            "AddInputArgs AttendArgs AttendLinearArgs AttendPages AttendPart CacheArgs CompareOptions ConvertArgs CostSizes"
             " DecayOptions DiagnoseArgs Fope GrapeBias GrapePlane GridSettings InputArgs KeyNorm LayerInputs LayerWeights MergeArgs"
             " NamedTensor NamedWeight Pages PermuteArgs Pope PrepareInputOptions PrepareOptions ReadOptions RelativeLogits RerotateArgs"
             " RotateArgs RowPlaces TableGrid TableOptions TensorFileOptions WriteOptions"

@@ -8,6 +8,7 @@
 #include <span>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/formatted.h"
 #include "convert/checkpoint.h"
@@ -205,6 +206,9 @@ class Writer {
     if (prepared_.checkpoint.whole_folder) {
       if (auto error = write_beside(folder)) return *std::move(error);
     }
+    std::vector<std::string> names = report().files;
+    if (prepared_.checkpoint.whole_folder) names.insert(names.end(), report().beside.begin(), report().beside.end());
+    if (auto error = folder.check_names(names)) return *std::move(error);
     const std::optional<FileError> error = prepared_.checkpoint.whole_folder
                                                ? folder.become(output_)
                                                : folder.become(output_, report().files.front(), args_.replace);

@@ -1,14 +1,13 @@
 // What a conversion did, as text and as JSON.
-#include <algorithm>
 #include <array>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/escape.h"
 #include "base/formatted.h"
 #include "io/json/json_writer.h"
+#include "plan/text/text_lines.h"
 #include "posenc/convert.h"
 
 namespace posenc::inline v0_2 {
@@ -23,11 +22,11 @@ std::string counted(std::int64_t count, std::string_view one, std::string_view m
   return formatted("{} {}", count, count == 1 ? one : many);
 }
 
-// "BF16 [64, 32]: queries, 4 heads, channels 0 to 15"
+// "model.layers.0.self_attn.q_proj.weight BF16 [64, 32]: queries, 4 heads, channels 0 to 15"
 std::string tensor_line(const ConvertedTensor& tensor) {
-  return formatted("  {}  {} [{}]: {}, {}, channels {} to {}\n", escape(tensor.name), escape(tensor.type),
-                   joined(tensor.shape, ", "), name(tensor.part), counted(tensor.heads, "head", "heads"),
-                   tensor.first_channel, tensor.first_channel + tensor.dim - 1);
+  return formatted("{} {} [{}]: {}, {}, channels {} to {}", tensor.name, tensor.type, joined(tensor.shape, ", "),
+                   name(tensor.part), counted(tensor.heads, "head", "heads"), tensor.first_channel,
+                   tensor.first_channel + tensor.dim - 1);
 }
 
 }  // namespace
@@ -38,25 +37,26 @@ std::string_view name(ConvertedPart part) noexcept {
 }
 
 std::string describe(const Conversion& c) {
-  std::string text = formatted("{} to {}: {}, {} as they are; {}, {} bytes\n", name(c.from), name(c.to),
-                               counted(std::ssize(c.tensors), "tensor changes its rows", "tensors change their rows"),
-                               c.copied, counted(std::ssize(c.files), "file", "files"), c.bytes);
+  plan::TextLines lines;
+  lines.add(0, formatted("{} to {}: {}, {} as they are; {}, {} bytes", name(c.from), name(c.to),
+                         counted(std::ssize(c.tensors), "tensor changes its rows", "tensors change their rows"),
+                         c.copied, counted(std::ssize(c.files), "file", "files"), c.bytes));
   std::string_view file;
   for (const ConvertedTensor& tensor : c.tensors) {
-    if (tensor.file != file) text += formatted("{}\n", escape(tensor.file));
+    if (tensor.file != file) lines.add(0, tensor.file);
     file = tensor.file;
-    text += tensor_line(tensor);
+    lines.add(2, tensor_line(tensor));
   }
   for (const ConfigChange& change : c.config) {
-    text += formatted("config.json: {} is {}\n", escape(change.key), change.value);
+    lines.add(0, formatted("config.json: {} is {}", change.key, change.value));
   }
   if (c.checked_heads > 0) {
-    text += formatted("scores: as before in {}, to {:.1e} of their terms\n",
-                      counted(c.checked_heads, "pair of heads", "pairs of heads"), c.score_difference);
+    lines.add(0, formatted("scores as before in {}, to {:.1e} of their terms",
+                           counted(c.checked_heads, "pair of heads", "pairs of heads"), c.score_difference));
   }
-  if (c.found_bytes > 0) text += formatted("{} bytes were there from an earlier run\n", c.found_bytes);
-  for (const std::string& note : c.notes) text += formatted("note: {}\n", escape(note));
-  return text;
+  if (c.found_bytes > 0) lines.add(0, formatted("{} bytes were there from an earlier run", c.found_bytes));
+  for (const std::string& note : c.notes) lines.add(0, formatted("note: {}", note));
+  return lines.take();
 }
 
 std::string to_json(const Conversion& c) {

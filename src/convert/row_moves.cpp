@@ -251,7 +251,7 @@ class MoveFinder {
   }
 
   static bool has_rows(const TensorEntry& tensor, std::int64_t rows) {
-    return !tensor.shape.empty() && (tensor.shape.front() == rows || elements_of(tensor) == rows);
+    return !tensor.shape.empty() && tensor.shape.front() == rows;
   }
 
   void add_projection(std::size_t entry, const TensorName& name, const Attention& attention, ConvertedPart part,

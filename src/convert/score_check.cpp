@@ -204,7 +204,9 @@ Score score(const std::vector<double>& q, const std::vector<double>& k) {
 
 // First, last, and one between that differs from attention to attention.
 std::set<std::int64_t> chosen_heads(std::int64_t count, std::uint64_t attention) {
-  return {0, count - 1, static_cast<std::int64_t>(mixed(attention) % static_cast<std::uint64_t>(count))};
+  std::set<std::int64_t> out{0, count - 1};
+  if (count > 2) out.insert(1 + static_cast<std::int64_t>(mixed(attention) % static_cast<std::uint64_t>(count - 2)));
+  return out;
 }
 
 class ScoreCheck {

@@ -27,7 +27,7 @@ static int verdict(void) {
 }
 
 // [tokens, heads, channels], one after another.
-static posenc_tensor heads(float* data, int64_t tokens, int64_t heads_count, int64_t channels) {
+static inline posenc_tensor heads(float* data, int64_t tokens, int64_t heads_count, int64_t channels) {
   const posenc_tensor out = {.data = data,
                              .dtype = POSENC_F32,
                              .rank = 3,

@@ -8,6 +8,7 @@
 
 #include "posenc/attend.h"
 #include "posenc/compare.h"
+#include "posenc/convert.h"
 #include "posenc/diagnose.h"
 #include "posenc/feature_map.h"
 #include "posenc/grid_positions.h"
@@ -128,6 +129,7 @@ template <> struct Last<DifferenceKind> : LastIs<DifferenceKind::note> {};
 template <> struct Last<PatchForm> : LastIs<PatchForm::vllm> {};
 template <> struct Last<KeyUse> : LastIs<KeyUse::not_at_all> {};
 template <> struct Last<KeyReason> : LastIs<KeyReason::norm_after> {};
+template <> struct Last<ConvertedPart> : LastIs<ConvertedPart::key_norm> {};
 template <> struct Last<PortVerdict> : LastIs<PortVerdict::recovered> {};
 template <> struct Last<PortFact> : LastIs<PortFact::value> {};
 template <> struct Last<Arithmetic> : LastIs<Arithmetic::float32> {};

@@ -6,16 +6,18 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <span>
 #include <system_error>
 #include <utility>
 
 #include "base/formatted.h"
 #include "io/files/read_all.h"
+#include "io/files/resumed_file.h"
 #include "io/files/text_file.h"
 #include "io/json/json.h"
 #include "io/json/json_writer.h"
-#include "posenc/write_file.h"
 
 namespace posenc::io {
 namespace {
@@ -23,6 +25,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kRecord = ".posenc-work.json";
+// What the record is written to before it takes its name. One name: a run that is killed leaves no more than one.
+constexpr std::string_view kNextRecord = ".posenc-work.json.next";
 constexpr std::int64_t kMostRecordBytes = std::int64_t{4} << 20;
 
 FileError folder_error(ErrorKind kind, const fs::path& path, std::string expected, std::string got,
@@ -84,6 +88,7 @@ std::optional<FileError> WorkFolder::lock() {
 
 // A folder that was made and not yet written to has no record.
 std::optional<FileError> WorkFolder::read_record() {
+  ::unlink((path_ / kNextRecord).c_str());
   std::error_code failure;
   const fs::path record_path = path_ / kRecord;
   if (fs::is_empty(path_, failure)) return {};
@@ -120,8 +125,13 @@ std::string WorkFolder::record() const {
 }
 
 std::optional<FileError> WorkFolder::write_record() {
-  const Result<std::int64_t> written = write_file(path_ / kRecord, record(), {.replace = true});
-  return written ? std::nullopt : std::optional(written.error());
+  const fs::path next = path_ / kNextRecord;
+  ResumedFile out(next);
+  const std::string text = record();
+  out.write(std::as_bytes(std::span(text)));
+  if (auto error = out.finish()) return error;
+  if (::rename(next.c_str(), (path_ / kRecord).c_str()) != 0) return failed("a record that can be renamed");
+  return {};
 }
 
 std::optional<FileError> WorkFolder::finish(std::string_view name) {
@@ -133,6 +143,17 @@ std::optional<std::uint64_t> WorkFolder::room() const {
   struct statvfs status {};
   if (::fstatvfs(descriptor_, &status) != 0) return {};
   return std::uint64_t{status.f_bavail} * status.f_frsize;
+}
+
+std::optional<FileError> WorkFolder::check_names(std::span<const std::string> expected) const {
+  std::error_code failure;
+  for (const fs::directory_entry& one : fs::directory_iterator(path_, failure)) {
+    const std::string name = one.path().filename().native();
+    if (name == kRecord || std::ranges::find(expected, name) != expected.end()) continue;
+    return folder_error(ErrorKind::output_exists, one.path(), "nothing but the files of this work", "another",
+                        "remove it to go on");
+  }
+  return {};
 }
 
 // rename(2) of a folder replaces an empty one and nothing else. The record goes last: without it, a folder that has not

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,9 @@ class WorkFolder {
 
   // The bytes that the disk has room for, or nothing where the system does not say.
   std::optional<std::uint64_t> room() const;
+
+  // An error where the folder has other files than these.
+  std::optional<FileError> check_names(std::span<const std::string> expected) const;
 
   // The folder itself becomes `path`, where there is nothing or an empty folder.
   std::optional<FileError> become(const std::filesystem::path& path);
