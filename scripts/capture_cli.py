@@ -26,7 +26,7 @@ import tempfile
 import page_files
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "docs/cli.md", "docs/tutorial.md", "docs/tutorial-python.md", "docs/properties.md",
+PAGES = ("README.md", "docs/cli.md", "docs/convert.md", "docs/tutorial.md", "docs/tutorial-python.md", "docs/properties.md",
          "docs/overrides.md")
 
 # Page: the file that its C++ goes to, and how: whole programs, or snippets that follow one another in main.
@@ -52,6 +52,7 @@ class Reader:
         self.texts, self.last_run = [], None
         self.folder.mkdir()
         for name, content in page_files.FILES.get(page, {}).items():
+            (self.folder / name).parent.mkdir(exist_ok=True)
             (self.folder / name).write_bytes(content)
         flags = os.environ.get("CXXFLAGS", "")
         library_folder = tool.parents[2] / "src"

@@ -462,13 +462,13 @@ POSENC_API posenc_status posenc_attend_linear(const posenc_attend_linear_args* a
 typedef struct posenc_convert_args {
   size_t size;
   const char* source;
-  const char* output;        // NULL: a dry run
+  const char* output;  // NULL: a dry run
   posenc_pairing to;
-  posenc_pairing from;       // 0: what the plan says
-  const posenc_plan* plan;   // NULL: that of the source
-  const char* stack;         // NULL: the first that rotates
-  int64_t padded_head_dim;   // 0: heads are not padded
-  int32_t replace;           // an output that is one file
+  posenc_pairing from;      // 0: what the plan says
+  const posenc_plan* plan;  // NULL: that of the source
+  const char* stack;        // NULL: the first that rotates
+  int64_t padded_head_dim;  // 0: heads are not padded
+  int32_t replace;          // an output that is one file
   int32_t reserved;
   int32_t (*keep_going)(void* keep_going_context);  // called every few MiB; 0 stops, and the same call goes on later
   void* keep_going_context;

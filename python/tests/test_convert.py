@@ -108,3 +108,45 @@ def test_progress_that_raises_leaves_what_can_be_gone_on_with(model, tmp_path):
     done = posenc.convert(model, tmp_path / "out", to="interleaved", progress=lambda stage, *_: stages.append(stage))
     assert done.found_bytes > 0
     assert stages[-1] == "checking"
+
+
+def test_a_class_that_reads_the_key_answers_the_same(tmp_path):
+    """DeepSeek V3 of transformers: bit for bit, since its interleaved form is a permutation and then the half one."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = transformers.DeepseekV3Config(
+        hidden_size=64,
+        intermediate_size=96,
+        moe_intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        vocab_size=50,
+        max_position_embeddings=128,
+        q_lora_rank=24,
+        kv_lora_rank=16,
+        qk_nope_head_dim=12,
+        qk_rope_head_dim=8,
+        v_head_dim=12,
+        n_routed_experts=4,
+        num_experts_per_tok=2,
+        n_group=1,
+        topk_group=1,
+        first_k_dense_replace=1,
+        attention_bias=True,
+    )
+    transformers.DeepseekV3ForCausalLM(config).save_pretrained(tmp_path / "model")
+    done = posenc.convert(tmp_path / "model", tmp_path / "half", to="half")
+    assert [(one.key, one.value) for one in done.config] == [("/rope_interleave", "false")]
+    tokens = torch.arange(40)[None]
+
+    def logits(folder, **changes):
+        model = transformers.DeepseekV3ForCausalLM.from_pretrained(folder, **changes).eval()
+        with torch.no_grad():
+            return model(tokens).logits
+
+    expected = logits(tmp_path / "model")
+    assert torch.equal(logits(tmp_path / "half"), expected)
+    assert not torch.equal(logits(tmp_path / "half", rope_interleave=True), expected)
+    assert not torch.equal(logits(tmp_path / "model", rope_interleave=False), expected)

@@ -19,13 +19,18 @@ namespace fs = std::filesystem;
 
 // In this order: what transformers looks for first, then an adapter, then Mistral's and Meta's own.
 constexpr std::array<std::string_view, 6> kWeights = {
-    "model.safetensors.index.json", "model.safetensors",        "adapter_model.safetensors",
-    "consolidated.safetensors",     "diffusion_pytorch_model.safetensors", "pytorch_model.safetensors"};
+    "model.safetensors.index.json",        "model.safetensors",
+    "adapter_model.safetensors",           "consolidated.safetensors",
+    "diffusion_pytorch_model.safetensors", "pytorch_model.safetensors"};
 
 // Files of weights, which are not copied with a folder, by the ends of their names.
-constexpr std::array<std::string_view, 13> kWeightEnds = {
-    ".safetensors", ".safetensors.index.json", ".bin", ".bin.index.json", ".pt",  ".pth", ".gguf",
-    ".h5",          ".msgpack",                ".onnx", ".ckpt",          ".npz", ".pickle"};
+constexpr std::array<std::string_view, 13> kWeightEnds = {".safetensors", ".safetensors.index.json",
+                                                          ".bin",         ".bin.index.json",
+                                                          ".pt",          ".pth",
+                                                          ".gguf",        ".h5",
+                                                          ".msgpack",     ".onnx",
+                                                          ".ckpt",        ".npz",
+                                                          ".pickle"};
 // Pickles: torch.save's.
 constexpr std::array<std::string_view, 5> kPickles = {".bin", ".pt", ".pth", ".ckpt", ".pickle"};
 
@@ -36,7 +41,8 @@ bool ends_with_one(std::string_view name, const std::array<std::string_view, N>&
   return std::ranges::any_of(ends, [&](std::string_view end) { return name.ends_with(end); });
 }
 
-FileError refused(ErrorKind kind, const fs::path& path, std::string expected, std::string got, std::string detail = {}) {
+FileError refused(ErrorKind kind, const fs::path& path, std::string expected, std::string got,
+                  std::string detail = {}) {
   FileError error;
   error.kind = kind;
   error.file = path.native();

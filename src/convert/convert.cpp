@@ -138,8 +138,7 @@ Result<Prepared> prepare(const ConvertArgs& args) {
   const Plan& plan = own ? *own : *args.plan;
   const StackRotations rotations = rotations_of(plan, args.stack, args.from, args.to);
   out.pairings = {rotations.from, args.to};
-  Result<RowMoves> moves =
-      find_row_moves(out.checkpoint, plan, rotations, {.padded_head_dim = args.padded_head_dim});
+  Result<RowMoves> moves = find_row_moves(out.checkpoint, plan, rotations, {.padded_head_dim = args.padded_head_dim});
   if (!moves) return moves.error();
   out.moves = std::move(*moves);
   std::ranges::sort(out.moves.attentions, {}, &AttentionMoves::module);
@@ -299,7 +298,8 @@ class Writer {
     if (auto error = copy_rows(*prepared_.checkpoint.file, i, moves, prepared_.pairings, take)) return error;
     if (stopped_) return stopped(folder);
     if (auto error = out.finish()) {
-      error->detail = formatted("what is written stays in {}; the same conversion goes on from there", folder.path().native());
+      error->detail =
+          formatted("what is written stays in {}; the same conversion goes on from there", folder.path().native());
       return error;
     }
     report().found_bytes += out.found();
@@ -317,10 +317,9 @@ class Writer {
     }
     after.list.tensors = before.list.tensors;
     std::int64_t counted = 0;
-    const Result<CheckedScores> checked =
-        check_scores(before, after, prepared_.moves, prepared_.pairings, [&](std::int64_t bytes) {
-          return going_on(ConvertStage::checking, bytes - std::exchange(counted, bytes));
-        });
+    const Result<CheckedScores> checked = check_scores(
+        before, after, prepared_.moves, prepared_.pairings,
+        [&](std::int64_t bytes) { return going_on(ConvertStage::checking, bytes - std::exchange(counted, bytes)); });
     if (!checked) return checked.error();
     if (stopped_) return stopped(folder);
     report().checked_heads = checked->heads;

@@ -6,11 +6,8 @@ namespace posenc::conversion {
 namespace {
 
 HeadRows heads_of(const HeadSizes& sizes, bool keys, std::int64_t count, std::int64_t first, std::int64_t between) {
-  HeadRows out{.keys = keys,
-               .starts = {},
-               .channels = sizes.head_dim,
-               .first_channel = sizes.first_channel,
-               .dim = sizes.dim};
+  HeadRows out{
+      .keys = keys, .starts = {}, .channels = sizes.head_dim, .first_channel = sizes.first_channel, .dim = sizes.dim};
   out.starts.reserve(static_cast<std::size_t>(count));
   for (std::int64_t head = 0; head < count; ++head) out.starts.push_back(first + head * between);
   return out;
@@ -18,13 +15,17 @@ HeadRows heads_of(const HeadSizes& sizes, bool keys, std::int64_t count, std::in
 
 // Orders in the families' own classes: what query_key_value, qkv_proj, Wqkv, c_attn and W_pack are viewed as there.
 // GGUF has queries, keys and values one after another whatever the class has (its converters put them so).
-constexpr std::string_view kOneAfterAnother[] = {"phi3", "phi4flash", "phi4_multimodal", "dbrx", "modernbert", "modernbert-decoder", "nomic_bert", "qwen", "baichuan", "baichuan_m1", "openelm", "codeshell", "gte", "new", "chatglm"};
+constexpr std::string_view kOneAfterAnother[] = {
+    "phi3",       "phi4flash", "phi4_multimodal", "dbrx",        "modernbert", "modernbert-decoder",
+    "nomic_bert", "qwen",      "baichuan",        "baichuan_m1", "openelm",    "codeshell",
+    "gte",        "new",       "chatglm"};
 // [kv_heads, heads / kv_heads + 2, head_dim]; GPT-NeoX and Persimmon have as many KV heads as heads, so that theirs is
 // [heads, 3, head_dim], and Falcon with one KV head has all queries first.
-constexpr std::string_view kByKvHead[] = {"gpt_neox",   "gpt_neox_japanese", "persimmon", "falcon",
-                                          "refined_web", "internlm2",        "phi3small"};
-constexpr std::string_view kGated[] = {"qwen3_next", "qwen3_5",   "qwen3_5_moe", "qwen4_exp_text",
-                                       "qwen3next",  "qwen35",    "qwen35moe"};
+constexpr std::string_view kByKvHead[] = {"gpt_neox",    "gpt_neox_japanese", "persimmon", "falcon",
+                                          "refined_web", "internlm2",         "phi3small"};
+constexpr std::int64_t kQuarters = 4;  // mp_num of CodeGen's class, whatever the model
+constexpr std::string_view kGated[] = {"qwen3_next", "qwen3_5", "qwen3_5_moe", "qwen4_exp_text",
+                                       "qwen3next",  "qwen35",  "qwen35moe"};
 
 template <std::size_t N>
 bool is_one_of(const std::string_view (&names)[N], std::string_view name) {
@@ -57,6 +58,7 @@ std::optional<FusedOrder> fused_order(const Plan& plan, std::string_view stack, 
   // The first ChatGLM's heads are fused one by one, and its file says nothing but that it has no fewer KV heads.
   if (plan.family == "chatglm" && sizes.kv_heads == sizes.heads) return {};
   if (is_one_of(kOneAfterAnother, plan.family)) return FusedOrder::one_after_another;
+  if (plan.family == "codegen" && sizes.heads % kQuarters == 0) return FusedOrder::by_quarter;
   const bool same_width = sizes.value_dim == sizes.head_dim && sizes.heads % sizes.kv_heads == 0;
   if (same_width && is_one_of(kByKvHead, plan.family)) return FusedOrder::by_kv_head;
   return {};
@@ -79,6 +81,19 @@ ProjectionRows fused_rows(const HeadSizes& sizes, FusedOrder order) {
         for (std::int64_t i = 0; i < of_one; ++i) of_queries.starts.push_back(kv * between + i * sizes.head_dim);
       }
       out.heads = {of_queries, heads_of(sizes, true, sizes.kv_heads, of_one * sizes.head_dim, between)};
+      break;
+    }
+    case FusedOrder::by_quarter: {
+      const std::int64_t of_one = sizes.heads / kQuarters * sizes.head_dim;
+      HeadRows of_queries = heads_of(sizes, false, 0, 0, 0);
+      HeadRows of_keys = heads_of(sizes, true, 0, 0, 0);
+      for (std::int64_t head = 0; head < sizes.heads; ++head) {
+        const std::int64_t quarter = head / (sizes.heads / kQuarters);
+        const std::int64_t row = head * sizes.head_dim + 2 * quarter * of_one;
+        of_queries.starts.push_back(row);
+        of_keys.starts.push_back(row + 2 * of_one);
+      }
+      out.heads = {of_queries, of_keys};
       break;
     }
   }

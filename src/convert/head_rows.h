@@ -47,6 +47,7 @@ ProjectionRows shared_rows(const HeadSizes& sizes, bool keys);
 enum class FusedOrder : std::uint8_t {
   one_after_another,  // all queries, all keys, all values
   by_kv_head,         // of each KV head its queries, its key, its value
+  by_quarter,         // of each quarter of the heads its queries, its values, its keys (CodeGen)
 };
 // Of queries, keys and values in one tensor; nothing for a family whose order is not known here.
 std::optional<FusedOrder> fused_order(const Plan& plan, std::string_view stack, const HeadSizes& sizes);

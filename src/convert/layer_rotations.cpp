@@ -25,11 +25,10 @@ bool is_by_channel(const ScoreTerm& term) {
   return std::visit(
       [](const auto& t) {
         using T = std::decay_t<decltype(t)>;
-        constexpr bool kByPosition = std::is_same_v<T, Alibi> || std::is_same_v<T, T5Bias> ||
-                                     std::is_same_v<T, ClippedBias> || std::is_same_v<T, GridBias> ||
-                                     std::is_same_v<T, Kerple> || std::is_same_v<T, Fire> ||
-                                     std::is_same_v<T, Sandwich> || std::is_same_v<T, MlpBias> ||
-                                     std::is_same_v<T, ForgetGate>;
+        constexpr bool kByPosition =
+            std::is_same_v<T, Alibi> || std::is_same_v<T, T5Bias> || std::is_same_v<T, ClippedBias> ||
+            std::is_same_v<T, GridBias> || std::is_same_v<T, Kerple> || std::is_same_v<T, Fire> ||
+            std::is_same_v<T, Sandwich> || std::is_same_v<T, MlpBias> || std::is_same_v<T, ForgetGate>;
         return !kByPosition;
       },
       term);
@@ -108,14 +107,14 @@ StackRotations rotations_of(const Plan& plan, std::string_view stack, std::optio
     }
     if (from ? *from != to : rotating.rope->pairing != to) out.layers.emplace(layer.index, rotating);
   }
-  if (out.all.empty()) throw Error("convert", {"stack", "rotate queries and keys", out.stack->name + ", which does not"});
+  if (out.all.empty())
+    throw Error("convert", {"stack", "rotate queries and keys", out.stack->name + ", which does not"});
   out.from = from.value_or(to == Pairing::half ? Pairing::interleaved : Pairing::half);
   if (out.layers.empty()) {
-    throw Error("convert",
-                {"to", "be another pairing than the rows have",
-                 formatted("{}, which {}", name(to),
-                           from ? "is what `from` says too"
-                                : "is what the plan has; say `from` where the rows are not as it says")});
+    throw Error("convert", {"to", "be another pairing than the rows have",
+                            formatted("{}, which {}", name(to),
+                                      from ? "is what `from` says too"
+                                           : "is what the plan has; say `from` where the rows are not as it says")});
   }
   for (const auto& [index, one] : out.layers) {
     const std::optional<std::int64_t> source = one.layer->kv_from;

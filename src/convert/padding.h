@@ -10,8 +10,8 @@
 
 namespace posenc::conversion {
 
-// Where heads are said to have `padded` rows: an error unless those behind head_dim are zeros, in every weight and bias.
-// A norm's are not looked at: they multiply zeros.
+// Where heads are said to have `padded` rows: an error unless those behind head_dim are zeros, in every weight and
+// bias. A norm's are not looked at: they multiply zeros.
 std::optional<FileError> check_padding(const io::OpenTensorFile& file, const RowMoves& moves,
                                        std::optional<std::int64_t> padded);
 

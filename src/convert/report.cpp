@@ -14,7 +14,7 @@ namespace posenc::inline v0_2 {
 namespace {
 
 constexpr std::array<std::string_view, 6> kPartNames = {"queries",          "keys",       "latent_keys",
-                                                    "queries_and_keys", "query_norm", "key_norm"};
+                                                        "queries_and_keys", "query_norm", "key_norm"};
 
 constexpr int kConversionSchemaVersion = 1;
 
@@ -51,8 +51,8 @@ std::string describe(const Conversion& c) {
     lines.add(0, formatted("config.json: {} is {}", change.key, change.value));
   }
   if (c.checked_heads > 0) {
-    lines.add(0, formatted("scores as before in {}, to {:.1e} of their terms",
-                           counted(c.checked_heads, "pair of heads", "pairs of heads"), c.score_difference));
+    lines.add(0, formatted("scores as before in {}, within rounding",
+                           counted(c.checked_heads, "pair of heads", "pairs of heads")));
   }
   if (c.found_bytes > 0) lines.add(0, formatted("{} bytes were there from an earlier run", c.found_bytes));
   for (const std::string& note : c.notes) lines.add(0, formatted("note: {}", note));

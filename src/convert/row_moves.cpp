@@ -95,9 +95,10 @@ class MoveFinder {
       const auto found = rotations_.layers.find(name.layer);
       return found == rotations_.layers.end() ? nullptr : &found->second;
     }
-    note(formatted("Layer {} of {} is not among the plan's, which predict the next token: it is taken to rotate as the "
-                   "last of them.",
-                   name.layer, name.draft ? "mtp" : std::string(name.layers)));
+    note(
+        formatted("Layer {} of {} is not among the plan's, which predict the next token: it is taken to rotate as the "
+                  "last of them.",
+                  name.layer, name.draft ? "mtp" : std::string(name.layers)));
     return &rotations_.layers.rbegin()->second;
   }
 
@@ -131,9 +132,7 @@ class MoveFinder {
       case Component::keys: attention.has_keys = true; break;
       case Component::latent_keys: attention.has_latent = true; break;
       case Component::values: attention.has_values = true; break;
-      case Component::fused:
-        attention.has_queries = attention.has_keys = attention.has_values = true;
-        break;
+      case Component::fused: attention.has_queries = attention.has_keys = attention.has_values = true; break;
       case Component::query_norm:
       case Component::key_norm: attention.has_norms = true; break;
       case Component::unaffected:
@@ -216,7 +215,8 @@ class MoveFinder {
                       formatted("{} of {}", name.component, plan_.family.empty() ? plan_.model_type : plan_.family),
                       order ? "" : "in which order it has queries, keys and values is not known here");
         }
-        return add_projection(entry, name, attention, ConvertedPart::queries_and_keys, fused_rows(sizes, *order), {}, sizes);
+        return add_projection(entry, name, attention, ConvertedPart::queries_and_keys, fused_rows(sizes, *order), {},
+                              sizes);
       }
       case Component::query_norm: return add_norm(entry, name, attention, sizes, false);
       case Component::key_norm: return add_norm(entry, name, attention, sizes, true);
@@ -226,7 +226,8 @@ class MoveFinder {
     }
   }
 
-  // What a tensor beside a projection's weight may be, before its rows are looked at. False: nothing moves, or an error.
+  // What a tensor beside a projection's weight may be, before its rows are looked at. False: nothing moves, or an
+  // error.
   std::optional<EndingMeaning> moving(std::size_t entry, const TensorName& name) {
     const TensorEntry& tensor = tensors()[entry];
     const EndingMeaning meaning = meaning_of(name.ending);
@@ -282,11 +283,11 @@ class MoveFinder {
       return fail(ErrorKind::bad_tensor, entry, formatted("more than the {} rows that rotate", sizes.dim),
                   shape_words(tensor));
     }
-    HeadRows heads{
-        .keys = true, .starts = {0}, .channels = rows, .first_channel = rows - sizes.dim, .dim = sizes.dim};
+    HeadRows heads{.keys = true, .starts = {0}, .channels = rows, .first_channel = rows - sizes.dim, .dim = sizes.dim};
     const ProjectionRows shared{rows, {heads}};
     if (meaning->use == EndingUse::scales && !has_rows(tensor, rows)) return check_block_scales(entry, shared);
-    if (!has_rows(tensor, rows)) return fail(ErrorKind::bad_tensor, entry, formatted("{} rows", rows), shape_words(tensor));
+    if (!has_rows(tensor, rows))
+      return fail(ErrorKind::bad_tensor, entry, formatted("{} rows", rows), shape_words(tensor));
     add_move(entry, ConvertedPart::latent_keys, *meaning, name.layer, shared);
   }
 
@@ -296,8 +297,8 @@ class MoveFinder {
     const std::int64_t scales = tensor.shape.empty() ? 0 : tensor.shape.front();
     const std::int64_t block = rows_of_block(rows.rows, scales);
     if (block == 0) {
-      return fail(ErrorKind::bad_tensor, entry, formatted("a scale for each of {} rows, or for blocks of 128", rows.rows),
-                  shape_words(tensor));
+      return fail(ErrorKind::bad_tensor, entry,
+                  formatted("a scale for each of {} rows, or for blocks of 128", rows.rows), shape_words(tensor));
     }
     for (const HeadRows& heads : rows.heads) {
       if (stays_in_blocks(heads, block)) continue;
@@ -319,7 +320,8 @@ class MoveFinder {
                   "which of its weights are for channels that rotate is not known here");
     }
     const bool bias = name.ending == "bias" || name.ending.ends_with(".bias");
-    const bool weight = name.ending == "weight" || (name.ending.starts_with("norms.") && name.ending.ends_with(".weight"));
+    const bool weight =
+        name.ending == "weight" || (name.ending.starts_with("norms.") && name.ending.ends_with(".weight"));
     if (!bias && !weight) {
       return fail(ErrorKind::bad_tensor, entry, "weight or bias of a norm", std::string(name.ending));
     }
@@ -341,7 +343,8 @@ class MoveFinder {
     const std::int64_t have = tensor.shape.empty() ? 0 : tensor.shape.front();
     std::string detail;
     if (rows.heads.size() == 1 && count > 0 && have > rows.rows && have % count == 0) {
-      detail = formatted("heads of {} rows would fit: if they are padded with zeros, say so by padded_head_dim", have / count);
+      detail = formatted("heads of {} rows would fit: if they are padded with zeros, say so by padded_head_dim",
+                         have / count);
     }
     fail(ErrorKind::bad_tensor, entry, formatted("{} rows, {} heads of {}", rows.rows, count, sizes.rows),
          shape_words(tensor), std::move(detail));

@@ -15,12 +15,14 @@ struct Row {
 constexpr EndingMeaning kRows{EndingUse::rows};
 constexpr EndingMeaning kFactors{EndingUse::rows, true};
 constexpr EndingMeaning kScales{EndingUse::scales, true};
-constexpr EndingMeaning kGptq{EndingUse::packed, false,
-                              "GPTQ's zero points and AWQ's weights have several outputs in one word: convert the model "
-                              "that was quantised, and quantise that again"};
-constexpr EndingMeaning kCompressed{EndingUse::packed, false,
-                                    "compressed-tensors has several outputs of a zero point in one word: convert the model "
-                                    "that was quantised, and quantise that again"};
+constexpr EndingMeaning kGptq{
+    EndingUse::packed, false,
+    "GPTQ's zero points and AWQ's weights have several outputs in one word: convert the model "
+    "that was quantised, and quantise that again"};
+constexpr EndingMeaning kCompressed{
+    EndingUse::packed, false,
+    "compressed-tensors has several outputs of a zero point in one word: convert the model "
+    "that was quantised, and quantise that again"};
 constexpr EndingMeaning kBitsAndBytes{EndingUse::packed, false,
                                       "bitsandbytes flattens the matrix into blocks that do not end with its rows: "
                                       "convert the model that was quantised, and quantise that again"};

@@ -10,10 +10,10 @@
 namespace posenc::conversion {
 
 enum class EndingUse : std::uint8_t {
-  rows,      // one row a channel: weight, bias, LoRA's B, DoRA's magnitudes
-  scales,    // one a channel, or one for a block of channels, or one for all
-  stays,     // LoRA's A
-  packed,    // `reason` says why its rows cannot be moved
+  rows,    // one row a channel: weight, bias, LoRA's B, DoRA's magnitudes
+  scales,  // one a channel, or one for a block of channels, or one for all
+  stays,   // LoRA's A
+  packed,  // `reason` says why its rows cannot be moved
   unknown,
 };
 

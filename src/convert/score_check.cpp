@@ -16,7 +16,7 @@ namespace posenc::conversion {
 namespace {
 
 constexpr std::int64_t kRowPiece = std::int64_t{1} << 20;  // bytes of a row that are in memory
-constexpr std::int64_t kHeads = 3;                      // of an attention: the first, the last, one between
+constexpr std::int64_t kHeads = 3;                         // of an attention: the first, the last, one between
 
 // splitmix64 (Steele, Lea, Flood, OOPSLA 2014): a number for each place, without a table of them.
 std::uint64_t mixed(std::uint64_t x) {
@@ -161,7 +161,8 @@ HeadParts parts_of(const RowMoves& moves, const AttentionMoves& attention, bool 
 // What adds, times what multiplies. Of nothing that adds, what multiplies alone.
 std::vector<double> numbers_of(const io::OpenTensorFile& file, const HeadParts& head, RowReader& reader) {
   std::vector<double> out(static_cast<std::size_t>(head.dim));
-  const bool adds = std::ranges::any_of(head.parts, [](const HeadParts::Part& p) { return p.move->use == RowUse::adds; });
+  const bool adds =
+      std::ranges::any_of(head.parts, [](const HeadParts::Part& p) { return p.move->use == RowUse::adds; });
   for (std::int64_t c = 0; c < head.dim && !reader.error; ++c) {
     double sum = adds ? 0.0 : 1.0;
     double factor = 1.0;
@@ -219,7 +220,8 @@ class ScoreCheck {
     const std::int64_t heads = head_count(moves_, attention, false);
     const std::int64_t kv_heads = head_count(moves_, attention, true);
     HeadParts q = parts_of(moves_, attention, heads == 0, heads == 0 ? 0 : head);
-    HeadParts k = parts_of(moves_, attention, kv_heads > 0, kv_heads == 0 ? head : head * kv_heads / std::max<std::int64_t>(heads, 1));
+    HeadParts k = parts_of(moves_, attention, kv_heads > 0,
+                           kv_heads == 0 ? head : head * kv_heads / std::max<std::int64_t>(heads, 1));
     if (q.dim != k.dim) return {};
     const Score was = of(before_, q, k, pairings_.from);
     const Score is = of(after_, q, k, pairings_.to);

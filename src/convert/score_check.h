@@ -21,9 +21,9 @@
 namespace posenc::conversion {
 
 struct CheckedScores {
-  std::int64_t heads = 0;    // pairs of a query head and its KV head
-  double difference = 0.0;   // the largest, over the sum of the terms' magnitudes
-  double bound = 0.0;        // of that difference, by the rounding of the sums
+  std::int64_t heads = 0;   // pairs of a query head and its KV head
+  double difference = 0.0;  // the largest, over the sum of the terms' magnitudes
+  double bound = 0.0;       // of that difference, by the rounding of the sums
 };
 
 // The bytes that the check reads, for a progress bar.

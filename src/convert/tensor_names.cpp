@@ -75,7 +75,7 @@ constexpr Named kComponents[] = {
 constexpr std::string_view kOthers[] = {"cross", "encoder_attn", "EncDec", "indexer", "mlp.", "experts"};
 
 // What the names of tensors of queries and keys begin with.
-constexpr std::string_view kBeginnings[] = {"q_",   "k_",    "qk",     "kv_",    "wq",     "wk",    "attn_q",
+constexpr std::string_view kBeginnings[] = {"q_",     "k_",    "qk",  "kv_",      "wq",       "wk",   "attn_q",
                                             "attn_k", "query", "key", "linear_q", "linear_k", "to_q", "to_k"};
 
 bool has(std::string_view name, std::string_view word) { return name.find(word) != std::string_view::npos; }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csignal>
 #include <memory>
+#include <random>
 #include <string>
 
 #include "convert/score_check.h"
@@ -248,11 +249,32 @@ TEST(ConvertFiles, HostileHeaders) {
   EXPECT_NE(refused(good.substr(0, 100)), "");
   EXPECT_NE(refused(good + "x"), "");
   EXPECT_NE(refused(std::string(8, '\xff') + good.substr(8)), "");
-  EXPECT_NE(refused(changed("[0,1024]", "[0,1023]")), "");                 // overlap or gap
-  EXPECT_NE(refused(changed("[16,32]", "[99,99]")), "");                   // more than its bytes
+  EXPECT_NE(refused(changed("[0,1024]", "[0,1023]")), "");                                    // overlap or gap
+  EXPECT_NE(refused(changed("[16,32]", "[99,99]")), "");                                      // more than its bytes
   EXPECT_NE(refused(changed("layers.0.self_attn.k_proj", "layers.1.self_attn.k_proj")), "");  // a name twice
   EXPECT_EQ(folder.entries(), 2);
   EXPECT_EQ(refused(changed("\"BF16\"", "\"ZZ16\"")), "") << "a type that is not known is copied as it is";
+}
+
+// Whatever a byte of a header becomes, the answer is a plan of the work or an error.
+TEST(ConvertFiles, FlippedBytesOfHeaders) {
+  const TemporaryFolder folder;
+  folder.file("config.json", kSmallLlama);
+  const std::string good = safetensors_of(small_llama(true));
+  const auto header = static_cast<std::size_t>(static_cast<unsigned char>(good[0])) +
+                      256 * static_cast<std::size_t>(static_cast<unsigned char>(good[1]));
+  std::mt19937 source(7);
+  int refused = 0;
+  constexpr int kFlips = 400;
+  for (int i = 0; i < kFlips; ++i) {
+    std::string bytes = good;
+    char& byte = bytes[source() % (header + 8)];
+    byte = static_cast<char>(byte ^ (1 << (source() % 8)));
+    const fs::path path = folder.file("model.safetensors", bytes);
+    refused += refusal({.source = path, .to = Pairing::interleaved, .dry_run = true}).empty() ? 0 : 1;
+  }
+  EXPECT_GT(refused, kFlips / 2);
+  EXPECT_EQ(folder.entries(), 2);
 }
 
 TEST(ConvertFiles, ShardsThatContradictTheirIndex) {

@@ -79,7 +79,8 @@ TEST(ConvertFormats, EveryTypeOfBlocks) {
     const std::size_t k = expected.find(file.k);
     expected.replace(k, file.k.size(), interleaved(file.k, bytes, {.between = 8, .dim = 8}));
     EXPECT_EQ(file_content(args.output), expected) << type->name;
-    const ConvertArgs back{.source = args.output, .output = folder.path() / "back.gguf", .to = Pairing::half, .replace = true};
+    const ConvertArgs back{
+        .source = args.output, .output = folder.path() / "back.gguf", .to = Pairing::half, .replace = true};
     ASSERT_EQ(refusal(back), "") << type->name;
     EXPECT_EQ(file_content(back.output), file.bytes) << type->name;
   }
@@ -149,9 +150,8 @@ TEST(ConvertFormats, GgufBigEndianAndInParts) {
   EXPECT_EQ(interleaved(tensor_bytes(folder.path() / "out/m-00002-of-00002.gguf", "blk.0.attn_k.weight"), 64,
                         {.between = 8, .dim = 8}),
             k);
-  const ConvertArgs second{.source = folder.path() / "parts/m-00002-of-00002.gguf",
-                           .output = folder.path() / "no",
-                           .to = Pairing::half};
+  const ConvertArgs second{
+      .source = folder.path() / "parts/m-00002-of-00002.gguf", .output = folder.path() / "no", .to = Pairing::half};
   EXPECT_THAT(refusal(second), HasSubstr("the first part of a model in parts"));
 }
 
@@ -166,10 +166,9 @@ struct Fp8Model {
     std::string one(config);
     one.replace(one.find("\"num_hidden_layers\": 2"), 22, "\"num_hidden_layers\": 1");
     folder.file("config.json", one);
-    folder.file("model.safetensors",
-                safetensors_of({any_bytes(at + "q_proj.weight", "F8_E4M3", {32, 32}, 32, 1), scale,
-                                any_bytes(at + "k_proj.weight", "F8_E4M3", {16, 32}, 32, 2),
-                                any_bytes(at + "v_proj.weight", "F8_E4M3", {16, 32}, 32, 3)}));
+    folder.file("model.safetensors", safetensors_of({any_bytes(at + "q_proj.weight", "F8_E4M3", {32, 32}, 32, 1), scale,
+                                                     any_bytes(at + "k_proj.weight", "F8_E4M3", {16, 32}, 32, 2),
+                                                     any_bytes(at + "v_proj.weight", "F8_E4M3", {16, 32}, 32, 3)}));
   }
 };
 const std::string kQueryScale = "model.layers.0.self_attn.q_proj.weight_scale";
@@ -202,10 +201,12 @@ TEST(ConvertFormats, ScalesOfBlocks) {
 
 TEST(ConvertFormats, PackedFormatsAreRefusedByName) {
   const std::string at = "model.layers.0.self_attn.q_proj.";
-  const std::pair<const char*, const char*> cases[] = {
-      {"qweight", "AWQ"},          {"qzeros", "GPTQ"},
-      {"weight_packed", "compressed-tensors"}, {"weight.quant_state.bitsandbytes__nf4", "bitsandbytes"},
-      {"SCB", "bitsandbytes"},     {"hada_w1_a", "whether its rows must move is not known"}};
+  const std::pair<const char*, const char*> cases[] = {{"qweight", "AWQ"},
+                                                       {"qzeros", "GPTQ"},
+                                                       {"weight_packed", "compressed-tensors"},
+                                                       {"weight.quant_state.bitsandbytes__nf4", "bitsandbytes"},
+                                                       {"SCB", "bitsandbytes"},
+                                                       {"hada_w1_a", "whether its rows must move is not known"}};
   for (const auto& [ending, words] : cases) {
     const Fp8Model model(any_bytes(at + ending, "I32", {8, 4}, 16, 4));
     EXPECT_THAT(refusal(model.args), HasSubstr(words)) << ending;
@@ -251,7 +252,8 @@ TEST(ConvertFormats, PlansThatNoOrderOfRowsConverts) {
   const auto refused = [&](const auto& change) {
     Plan other = plan;
     change(other.stacks[0].layers[1]);
-    return refusal({.source = folder.path(), .output = folder.path() / "out", .to = Pairing::interleaved, .plan = &other});
+    return refusal(
+        {.source = folder.path(), .output = folder.path() / "out", .to = Pairing::interleaved, .plan = &other});
   };
   EXPECT_THAT(refused([](LayerPlan& l) { l.rotate[0].role = RotateRole::before_projection; }),
               HasSubstr("before the projections"));
@@ -268,8 +270,9 @@ TEST(ConvertFormats, PlansThatNoOrderOfRowsConverts) {
               HasSubstr("be one of decoder"));
   plan.stacks[0].known = false;
   plan.stacks[0].unknown = {"its base"};
-  EXPECT_THAT(refusal({.source = folder.path(), .output = folder.path() / "o", .to = Pairing::interleaved, .plan = &plan}),
-              HasSubstr("its base"));
+  EXPECT_THAT(
+      refusal({.source = folder.path(), .output = folder.path() / "o", .to = Pairing::interleaved, .plan = &plan}),
+      HasSubstr("its base"));
 }
 
 }  // namespace

@@ -99,9 +99,9 @@ TEST(ConvertRows, PartialRotaryAndNormsOfHeads) {
     "max_position_embeddings": 64})";
   const std::string at = "model.layers.0.self_attn.";
   const std::vector<SmallTensor> tensors = {
-      numbers(at + "q_proj.weight", {32, 32}, 1),      numbers(at + "k_proj.weight", {32, 32}, 2),
-      numbers(at + "v_proj.weight", {32, 32}, 3),      numbers(at + "q_layernorm.weight", {8}, 4),
-      numbers(at + "k_layernorm.weight", {8}, 5),      numbers(at + "q_layernorm.bias", {8}, 6),
+      numbers(at + "q_proj.weight", {32, 32}, 1), numbers(at + "k_proj.weight", {32, 32}, 2),
+      numbers(at + "v_proj.weight", {32, 32}, 3), numbers(at + "q_layernorm.weight", {8}, 4),
+      numbers(at + "k_layernorm.weight", {8}, 5), numbers(at + "q_layernorm.bias", {8}, 6),
       numbers(at + "k_layernorm.bias", {8}, 7)};
   const Model model(config, tensors);
   ASSERT_EQ(refusal(model.args()), "");
@@ -134,8 +134,8 @@ constexpr std::string_view kSmallDeepSeek = R"({
 })";
 std::vector<SmallTensor> small_deepseek() {
   const std::string at = "model.layers.0.self_attn.";
-  return {numbers(at + "q_a_proj.weight", {8, 32}, 1),  numbers(at + "q_a_layernorm.weight", {8}, 2),
-          numbers(at + "q_b_proj.weight", {20, 8}, 3),  numbers(at + "kv_a_proj_with_mqa.weight", {16, 32}, 4),
+  return {numbers(at + "q_a_proj.weight", {8, 32}, 1),    numbers(at + "q_a_layernorm.weight", {8}, 2),
+          numbers(at + "q_b_proj.weight", {20, 8}, 3),    numbers(at + "kv_a_proj_with_mqa.weight", {16, 32}, 4),
           numbers(at + "kv_a_layernorm.weight", {12}, 5), numbers(at + "kv_b_proj.weight", {24, 12}, 6),
           numbers(at + "o_proj.weight", {32, 12}, 7)};
 }
@@ -226,6 +226,21 @@ TEST(ConvertRows, FusedOneAfterAnotherAndByKvHead) {
   EXPECT_EQ(by_head.written(intern.name), expected);
 }
 
+// CodeGen: four quarters of the heads, each with its queries, its values, its keys.
+TEST(ConvertRows, FusedByQuarter) {
+  const SmallTensor fused = numbers("transformer.h.0.attn.qkv_proj.weight", {192, 64}, 1);
+  const Model model(R"({"model_type": "codegen", "n_embd": 64, "n_head": 8, "n_layer": 1, "rotary_dim": 4,
+    "n_positions": 64})",
+                    {fused});
+  ASSERT_EQ(refusal(model.args(Pairing::half)), "");
+  std::string back = model.written(fused.name);
+  for (std::int64_t quarter = 0; quarter < 4; ++quarter) {
+    back = interleaved(back, 128, {.start = 48 * quarter, .heads = 2, .between = 8, .dim = 4});
+    back = interleaved(back, 128, {.start = 48 * quarter + 32, .heads = 2, .between = 8, .dim = 4});
+  }
+  EXPECT_EQ(back, fused.data);
+}
+
 TEST(ConvertRows, FusedOfAnUnknownOrderIsRefused) {
   const Model model(kSmallLlama, {numbers("model.layers.0.self_attn.qkv_proj.weight", {64, 32}, 1),
                                   numbers("model.layers.1.self_attn.qkv_proj.weight", {64, 32}, 2)});
@@ -233,16 +248,19 @@ TEST(ConvertRows, FusedOfAnUnknownOrderIsRefused) {
   EXPECT_EQ(model.folder.entries(), 1);
 }
 
-// Qwen 3 Next: of each head its query, then its gate; a quarter of the channels rotates; only each fourth layer attends.
+// Qwen 3 Next: of each head its query, then its gate; a quarter of the channels rotates; only each fourth layer
+// attends.
 TEST(ConvertRows, QueriesWithGates) {
   const std::string config = R"({"model_type": "qwen3_next", "hidden_size": 32, "num_attention_heads": 2,
     "num_key_value_heads": 1, "head_dim": 16, "num_hidden_layers": 4, "partial_rotary_factor": 0.25,
     "max_position_embeddings": 64, "linear_num_key_heads": 2, "linear_num_value_heads": 2})";
   const std::string at = "model.layers.3.self_attn.";
-  const std::vector<SmallTensor> tensors = {
-      numbers(at + "q_proj.weight", {64, 32}, 1), numbers(at + "k_proj.weight", {16, 32}, 2),
-      numbers(at + "v_proj.weight", {16, 32}, 3), numbers(at + "q_norm.weight", {16}, 4),
-      numbers(at + "k_norm.weight", {16}, 5),     numbers("model.layers.0.linear_attn.in_proj_qkvz.weight", {96, 32}, 6)};
+  const std::vector<SmallTensor> tensors = {numbers(at + "q_proj.weight", {64, 32}, 1),
+                                            numbers(at + "k_proj.weight", {16, 32}, 2),
+                                            numbers(at + "v_proj.weight", {16, 32}, 3),
+                                            numbers(at + "q_norm.weight", {16}, 4),
+                                            numbers(at + "k_norm.weight", {16}, 5),
+                                            numbers("model.layers.0.linear_attn.in_proj_qkvz.weight", {96, 32}, 6)};
   const Model model(config, tensors);
   ASSERT_EQ(refusal(model.args()), "");
   EXPECT_EQ(model.written(tensors[0].name), interleaved(tensors[0].data, 64, {.heads = 2, .between = 32, .dim = 4}));

@@ -1,5 +1,5 @@
-// Checkpoints of some KiB, made byte by byte, and what their rows must become: by the reshape of llama.cpp's converters,
-// not by posenc's own order of rows.
+// Checkpoints of some KiB, made byte by byte, and what their rows must become: by the reshape of llama.cpp's
+// converters, not by posenc's own order of rows.
 #pragma once
 
 #include <cstdint>

@@ -20,15 +20,16 @@ std::filesystem::path path_of_bytes(const nb::bytes& path) { return std::string(
 Conversion converted(const nb::bytes& source, const nb::bytes& output, nb::handle to, nb::handle from, const Plan* plan,
                      const std::string& stack, nb::handle padded, bool replace, bool dry_run, nb::handle progress) {
   const char* where = "convert";
-  ConvertArgs args{.source = path_of_bytes(source),
-                   .output = path_of_bytes(output),
-                   .to = Convert<Pairing>::from_python(to, {where, "to"}),
-                   .from = Convert<std::optional<Pairing>>::from_python(from, {where, "from_"}),
-                   .plan = plan,
-                   .stack = stack,
-                   .padded_head_dim = Convert<std::optional<std::int64_t>>::from_python(padded, {where, "padded_head_dim"}),
-                   .replace = replace,
-                   .dry_run = dry_run};
+  ConvertArgs args{
+      .source = path_of_bytes(source),
+      .output = path_of_bytes(output),
+      .to = Convert<Pairing>::from_python(to, {where, "to"}),
+      .from = Convert<std::optional<Pairing>>::from_python(from, {where, "from_"}),
+      .plan = plan,
+      .stack = stack,
+      .padded_head_dim = Convert<std::optional<std::int64_t>>::from_python(padded, {where, "padded_head_dim"}),
+      .replace = replace,
+      .dry_run = dry_run};
   args.keep_going = [watch = SignalWatch(), progress](ConvertStage stage, std::int64_t done, std::int64_t all) mutable {
     if (!watch()) return false;
     const nb::gil_scoped_acquire held;
@@ -55,8 +56,7 @@ void bind_convert(nb::module_& m) {
           "describe", [](const Conversion& conversion) { return describe(conversion); },
           "The totals, one line for each tensor, the notes.")
       .def(
-          "to_json", [](const Conversion& conversion) { return to_json(conversion); },
-          "JSON as docs/convert.md says.");
+          "to_json", [](const Conversion& conversion) { return to_json(conversion); }, "JSON as docs/convert.md says.");
   m.def("_convert", &converted, nb::arg("source"), nb::arg("output"), nb::kw_only(), nb::arg("to"),
         nb::arg("from_").none() = nb::none(), nb::arg("plan").none() = nb::none(), nb::arg("stack") = "",
         nb::arg("padded_head_dim").none() = nb::none(), nb::arg("replace") = false, nb::arg("dry_run") = false,

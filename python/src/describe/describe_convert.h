@@ -12,8 +12,8 @@ constexpr auto description(Type<ConvertedTensor>) {
   using T = ConvertedTensor;
   return described_as<T>("ConvertedTensor", "A tensor of which rows move.", member("name", &T::name),
                          member("file", &T::file, "Its name, without a folder."),
-                         member("type", &T::type, "As the file spells it: 'BF16', 'Q4_K'."),
-                         member("shape", &T::shape), member("part", &T::part), member("layer", &T::layer),
+                         member("type", &T::type, "As the file spells it: 'BF16', 'Q4_K'."), member("shape", &T::shape),
+                         member("part", &T::part), member("layer", &T::layer),
                          member("heads", &T::heads, "Whose rows move."),
                          member("first_channel", &T::first_channel, "Of a head, the first that moves."),
                          member("dim", &T::dim, "Channels of a head that move."));

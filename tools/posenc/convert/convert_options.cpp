@@ -46,9 +46,12 @@ CommandSpec convert_spec() {
                    .description = "What the rows are now, where it is not what the model's plan says"},
                   {.names = "--model",
                    .value = "MODEL",
-                   .description = "As for inspect, where no config.json lies beside the weights: of a LoRA adapter, the "
-                                  "model that it is for"},
-                  {.names = "--stack", .value = "NAME", .description = "decoder, encoder, vision, ...; the first that rotates"},
+                   .description =
+                       "As for inspect, where no config.json lies beside the weights: of a LoRA adapter, the "
+                       "model that it is for"},
+                  {.names = "--stack",
+                   .value = "NAME",
+                   .description = "decoder, encoder, vision, ...; the first that rotates"},
                   {.names = "--padded-head-dim",
                    .value = "N",
                    .description = "Heads have N rows in the file, head_dim of them the model's and the rest zeros"},

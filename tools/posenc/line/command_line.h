@@ -108,8 +108,8 @@ struct DiagnoseArguments {
   bool bf16 = false;
   bool json = false;
 };
-// posenc convert SOURCE -o OUT. `to`, `from`: as Pairing; `from` omitted: what the model's plan says. `force` replaces an
-// output that is one file.
+// posenc convert SOURCE -o OUT. `to`, `from`: as Pairing; `from` omitted: what the model's plan says. `force` replaces
+// an output that is one file.
 struct ConvertArguments {
   std::string source;
   std::optional<std::string> out;  // there unless it is a dry run
@@ -171,8 +171,8 @@ struct Words {
 
 // What was asked for: one command with its arguments. main() has a run() for each.
 using Command = std::variant<InspectArguments, CompareArguments, RotateArguments, AttendArguments, DiagnoseArguments,
-                             ConvertArguments, PlotArguments, BenchRotateArguments, BenchAttendArguments, PropertiesArguments,
-                             InfoArguments, PresetsArguments, DemoArguments, Words>;
+                             ConvertArguments, PlotArguments, BenchRotateArguments, BenchAttendArguments,
+                             PropertiesArguments, InfoArguments, PresetsArguments, DemoArguments, Words>;
 
 // A command line that cannot be followed. what() is the message, without "posenc: ".
 struct UsageError {
