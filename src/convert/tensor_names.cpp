@@ -72,7 +72,10 @@ constexpr Named kComponents[] = {
 };
 
 // Parts of names of another attention than the layer's own, and of experts, whose keys are no attention's.
-constexpr std::string_view kOthers[] = {"cross", "encoder_attn", "EncDec", "indexer", "mlp.", "experts"};
+constexpr std::string_view kOthers[] = {"cross",   "encoder_attn", "EncDec",   "indexer",   "mlp.",
+                                        "experts", "qformer",      "q_former", "resampler", "perceiver"};
+// And of names of towers' layers.
+constexpr std::string_view kPictures[] = {"vision", "visual", "image", "img_", "vit."};
 
 // What the names of tensors of queries and keys begin with.
 constexpr std::string_view kBeginnings[] = {"q_",     "k_",    "qk",  "kv_",      "wq",       "wk",   "attn_q",
@@ -81,7 +84,8 @@ constexpr std::string_view kBeginnings[] = {"q_",     "k_",    "qk",  "kv_",    
 bool has(std::string_view name, std::string_view word) { return name.find(word) != std::string_view::npos; }
 
 std::string_view stack_of(std::string_view name) {
-  if (has(name, "vision") || has(name, "visual") || name.starts_with("v.")) return "vision";
+  const auto says = [&](std::string_view word) { return has(name, word); };
+  if (std::ranges::any_of(kPictures, says) || name.starts_with("v.")) return "vision";
   if (has(name, "audio") || name.starts_with("a.")) return "audio";
   if (name.starts_with("encoder.block") || name.starts_with("model.encoder.") || name.starts_with("enc.")) {
     return "encoder";

@@ -49,7 +49,9 @@ static int32_t stop(void* context) {
 }
 
 int main(void) {
-  char folder[] = "/tmp/posenc-c-XXXXXX";
+  const char* const temporary = getenv("TMPDIR");
+  char folder[512];
+  snprintf(folder, sizeof folder, "%s/posenc-c-XXXXXX", temporary != NULL ? temporary : P_tmpdir);
   EXPECT(mkdtemp(folder) != NULL && chdir(folder) == 0);
   EXPECT(mkdir("model", 0777) == 0);
   write_all("model/config.json", kConfig, sizeof kConfig - 1);

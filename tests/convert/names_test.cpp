@@ -59,6 +59,10 @@ TEST(ConvertNames, OfNothingOfOurs) {
 
 TEST(ConvertNames, StacksAndDrafts) {
   EXPECT_EQ(parse_tensor_name("visual.blocks.3.attn.qkv.weight")->stack, "vision");
+  EXPECT_EQ(
+      parse_tensor_name("model.embed_tokens_extend.image_embed.img_processor.encoder.layers.3.self_attn.q_proj.weight")
+          ->stack,
+      "vision");
   EXPECT_EQ(parse_tensor_name("model.encoder.layers.3.self_attn.q_proj.weight")->stack, "encoder");
   EXPECT_EQ(parse_tensor_name("model.layers.3.self_attn.q_proj.weight")->stack, "");
   EXPECT_TRUE(parse_tensor_name("mtp.layers.0.self_attn.q_proj.weight")->draft);
