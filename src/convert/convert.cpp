@@ -57,9 +57,11 @@ struct Prepared {
 Result<Plan> plan_beside(const Checkpoint& checkpoint) {
   std::error_code failure;
   const bool gguf = checkpoint.file->format == TensorFormat::gguf;
+  const fs::path parameters = checkpoint.folder / "params.json";  // Meta's and Mistral's own
+  if (!gguf && !fs::exists(checkpoint.model, failure) && fs::exists(parameters, failure)) return read_plan(parameters);
   if (!gguf && !fs::exists(checkpoint.model, failure)) {
-    return file_error(ErrorKind::missing_key, checkpoint.file->name, "config.json beside it, or a plan", "neither",
-                      "the weights do not say which channels pair, nor how many heads there are");
+    return file_error(ErrorKind::missing_key, checkpoint.file->name, "config.json or params.json beside it, or a plan",
+                      "none of them", "the weights do not say which channels pair, nor how many heads there are");
   }
   return read_plan(checkpoint.model);
 }

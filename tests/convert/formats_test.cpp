@@ -155,6 +155,53 @@ TEST(ConvertFormats, GgufBigEndianAndInParts) {
   EXPECT_THAT(refusal(second), HasSubstr("the first part of a model in parts"));
 }
 
+// Two heads of 8 + 4 channels, of which the last 4 rotate; the keys' are the last rows of attn_kv_a_mqa.
+TEST(ConvertFormats, GgufLatentAttention) {
+  const TemporaryFolder folder;
+  const std::string q = random_bytes(24 * 64, 1);
+  const std::string kv = random_bytes(20 * 64, 2);
+  const std::filesystem::path source =
+      folder.file("model.gguf", GgufBuilder()
+                                    .text("general.architecture", "deepseek2")
+                                    .u32("deepseek2.block_count", 1)
+                                    .u32("deepseek2.context_length", 64)
+                                    .u32("deepseek2.embedding_length", 16)
+                                    .u32("deepseek2.attention.head_count", 2)
+                                    .u32("deepseek2.attention.head_count_kv", 2)
+                                    .u32("deepseek2.attention.kv_lora_rank", 16)
+                                    .u32("deepseek2.attention.key_length", 12)
+                                    .u32("deepseek2.attention.value_length", 8)
+                                    .u32("deepseek2.rope.dimension_count", 4)
+                                    .f32("deepseek2.rope.freq_base", 10000.0F)
+                                    .tensor({.name = "blk.0.attn_q.weight", .shape = {16, 24}, .data = q})
+                                    .tensor({.name = "blk.0.attn_kv_a_mqa.weight", .shape = {16, 20}, .data = kv})
+                                    .floats("blk.0.attn_kv_a_norm.weight", std::vector<float>(16, 1.0F))
+                                    .bytes());
+  const ConvertArgs args{.source = source, .output = folder.path() / "out.gguf", .to = Pairing::half};
+  ASSERT_EQ(refusal(args), "");
+  EXPECT_EQ(interleaved(tensor_bytes(args.output, "blk.0.attn_q.weight"), 64,
+                        {.heads = 2, .between = 12, .first = 8, .dim = 4}),
+            q);
+  EXPECT_EQ(
+      interleaved(tensor_bytes(args.output, "blk.0.attn_kv_a_mqa.weight"), 64, {.between = 20, .first = 16, .dim = 4}),
+      kv);
+}
+
+// Mistral's own files: params.json, consolidated.safetensors, wq and wk.
+TEST(ConvertFormats, OwnFilesOfMistral) {
+  const TemporaryFolder folder;
+  folder.file("params.json", R"({"dim": 32, "n_layers": 1, "head_dim": 8, "hidden_dim": 64, "n_heads": 4,
+    "n_kv_heads": 2, "norm_eps": 1e-05, "vocab_size": 16, "rope_theta": 10000.0})");
+  const SmallTensor q = numbers("layers.0.attention.wq.weight", {32, 32}, 1);
+  folder.file("consolidated.safetensors", safetensors_of({q, numbers("layers.0.attention.wk.weight", {16, 32}, 2),
+                                                          numbers("layers.0.attention.wv.weight", {16, 32}, 3)}));
+  const ConvertArgs args{.source = folder.path(), .output = folder.path() / "out", .to = Pairing::half};
+  ASSERT_EQ(refusal(args), "");
+  EXPECT_EQ(interleaved(tensor_bytes(args.output / "consolidated.safetensors", q.name), 64,
+                        {.heads = 4, .between = 8, .dim = 8}),
+            q.data);
+}
+
 // ---- scales ----
 
 struct Fp8Model {
