@@ -1,5 +1,6 @@
 // What posenc convert takes. Exit code 2 without -o, unless it is a dry run.
 #include "line/command_spec.h"
+#include "line/model_option.h"
 
 namespace posenc::tool {
 namespace {
@@ -14,12 +15,17 @@ Command read_convert(const Given& given) {
                        .out = given.text("--output"),
                        .to = pairing_of(given, "--to").value_or(Pairing::half),
                        .from = pairing_of(given, "--from"),
-                       .model = given.text("--model"),
+                       .model = {},
                        .stack = given.text("--stack"),
                        .padded_head_dim = given.whole("--padded-head-dim", 1, INT64_MAX),
                        .dry_run = given.has("--dry-run"),
                        .force = given.has("--force"),
                        .json = given.has("--json")};
+  if (given.has("--model")) {
+    out.model = model_given(given, "--model");
+  } else {
+    no_set_without_model(given);
+  }
   if (!out.out && !out.dry_run) throw UsageError{"-o is required, unless it is a --dry-run"};
   if (out.from == out.to) throw UsageError{"--from and --to are the same pairing"};
   return out;
@@ -49,6 +55,7 @@ CommandSpec convert_spec() {
                    .description =
                        "As for inspect, where no config.json lies beside the weights: of a LoRA adapter, the "
                        "model that it is for"},
+                  set_option(),
                   {.names = "--stack",
                    .value = "NAME",
                    .description = "decoder, encoder, vision, ...; the first that rotates"},

@@ -115,7 +115,7 @@ struct ConvertArguments {
   std::optional<std::string> out;  // there unless it is a dry run
   Pairing to = Pairing::half;
   std::optional<Pairing> from;
-  std::optional<std::string> model;
+  std::optional<ModelWord> model;
   std::optional<std::string> stack;
   std::optional<std::int64_t> padded_head_dim;
   bool dry_run = false;
