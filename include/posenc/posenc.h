@@ -28,6 +28,7 @@
 #include "posenc/schemes.h"         // the other schemes
 #include "posenc/tensor.h"          // views of tensors
 #include "posenc/tensor_file.h"     // .npy, safetensors, GGUF, llama2.c
+#include "posenc/vectors.h"      // golden vectors, and a port held to them
 #include "posenc/version.h"
 #include "posenc/wavelength.h"  // what wavelengths say about length
 #include "posenc/write_file.h"  // a file that is whole or not there
