@@ -18,6 +18,8 @@ double angle_error(const Turning& turning, std::int64_t pair, double coordinate)
 // What each rounding of a rotated pair comes to, relatively to the pair's length: cos and sin, rounded to the dtype
 // from a float32 that is within an ulp, the product of each, and their sum.
 double rotation_roundings(const Rounding& rounding);
+// The same of roundings that do not all point one way: the root of the sum of their squares.
+double independent_rotation_roundings(const Rounding& rounding);
 // Of each element of x, rotated. [tokens, heads, head_dim]
 std::vector<double> rotation_errors(const std::vector<Turning>& turnings, const VectorTensor& x,
                                     const Rounding& rounding);
@@ -62,13 +64,18 @@ class TermSizer {
 
 // ---- score_bound.cpp ----
 
-// Of each score that is seen; 0 elsewhere. [heads, queries, keys]
-std::vector<double> score_errors(const Vectors& vectors, const VectorCall& call, const std::vector<Turning>& turnings,
-                                 const ScoreStages& stages, const Rounding& rounding);
+// Of each score that is seen, 0 elsewhere: what its query's roundings make of it, which all scores of the query share,
+// and its own. [heads, queries, keys]
+struct ScoreErrors {
+  std::vector<double> of_query;
+  std::vector<double> own;
+  std::vector<double> both() const;
+};
+ScoreErrors score_errors(const Vectors& vectors, const VectorCall& call, const std::vector<Turning>& turnings,
+                         const ScoreStages& stages, const Rounding& rounding);
 // Of each element of out. [tokens, heads, value_dim]
 std::vector<double> out_errors(const Vectors& vectors, const VectorCall& call, const std::vector<Turning>& turnings,
-                               const ScoreStages& stages, const std::vector<double>& of_scores,
-                               const Rounding& rounding);
+                               const ScoreStages& stages, const ScoreErrors& of_scores, const Rounding& rounding);
 
 // The bound of a tensor whose elements are off by these: `unit` times each element, and what is left per token.
 // `token_axis`: 0, or 1 of scores.

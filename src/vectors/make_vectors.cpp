@@ -90,9 +90,9 @@ class VectorMaker {
                            .axes = "tokens, heads, value_dim"};
     for (std::size_t d = 0; d < to_.bounds.size(); ++d) {
       const golden::Rounding& rounding = golden::kRoundings[d];
-      const std::vector<double> of_scores = golden::score_errors(to_, call_, turnings_, stages, rounding);
+      const golden::ScoreErrors of_scores = golden::score_errors(to_, call_, turnings_, stages, rounding);
       const std::vector<double> of_out = golden::out_errors(to_, call_, turnings_, stages, of_scores, rounding);
-      to_.bounds[d].bounds.push_back(golden::bound_of(scores, of_scores, 1, 2 * rounding.unit));
+      to_.bounds[d].bounds.push_back(golden::bound_of(scores, of_scores.both(), 1, 2 * rounding.unit));
       to_.bounds[d].bounds.push_back(golden::bound_of(out, of_out, 0, rounding.unit));
     }
     to_.tensors.push_back(scores);

@@ -64,6 +64,13 @@ double rotation_roundings(const Rounding& rounding) {
   return std::sqrt(2.0) * std::sqrt(2.0) * products + rounding.unit;
 }
 
+// Of a pair of length 1: cos^2 + sin^2 = 1 of the table's two entries, the squares of the four products add up to 1,
+// and so do those of the two sums.
+double independent_rotation_roundings(const Rounding& rounding) {
+  const double table = rounding.dtype == DType::f32 ? kTableEntry * kFloat : kTableEntry * kFloat + rounding.unit;
+  return std::sqrt(table * table + 2 * rounding.unit * rounding.unit);
+}
+
 std::vector<double> rotation_errors(const std::vector<Turning>& turnings, const VectorTensor& x,
                                     const Rounding& rounding) {
   const std::int64_t tokens = x.shape[0];

@@ -28,5 +28,8 @@ inline double summed(double terms) { return std::min(terms, 6 * std::sqrt(terms)
 
 // The same of errors of different sizes, of which `most` is the sum and `squares` that of the squares (Hoeffding).
 inline double together(double most, double squares) { return std::min(most, 6 * std::sqrt(squares)); }
+// Of roundings, which lie evenly between their ends: a sum of such is as rarely beyond 6 of its standard deviations,
+// and the variance of one is a third of its largest square.
+inline double roundings_together(double most, double squares) { return std::min(most, 6 * std::sqrt(squares / 3)); }
 
 }  // namespace posenc::inline v0_2::golden

@@ -1,6 +1,6 @@
 // The bound of scores and outputs, of a port that rounds every stage to its dtype: u_d. u = 2^-24.
 //
-//   q~.k~   each pair of q and k is off by its angle (rotation_bound.cpp) and its roundings, relatively to the product
+//   q~.k~   each pair of q and k is off by its angle and its roundings (rotation_bound.cpp), relatively to the product
 //           of both pairs' lengths; one rounding more of each side for a scale that is multiplied in before. Errors of
 //           different pairs add up as independent ones do (rounding.h). The sum is accumulated in float32.
 //   x       the stored product, the scale and the query scale: 3 u_d
@@ -12,7 +12,8 @@
 //
 //   o' - o = sum_j p_j (exp(e_j) - 1) (v_j - o) / sum_j p_j exp(e_j)
 //
-// which is at most sum_j p_j (exp(E_j) - 1) |v_j - o| / sum_j p_j exp(-E_j). A sink is a key whose value is 0. Weights
+// e_j is at most Q_j + K_j, of the query's roundings and the key's own. What the query's move is added up as if all
+// pointed one way; what different keys' move is as independent as they are. A sink is a key whose value is 0. Weights
 // are rounded to u_d before they meet the values, once as they are and once divided; sums over keys are in float32.
 #include <algorithm>
 #include <cmath>
@@ -45,22 +46,35 @@ double length_of(const ConstTensorView& x, std::int64_t token, std::int64_t head
   return std::sqrt(squares);
 }
 
-// Errors that add up as independent ones, and the magnitudes that they are of.
+// Errors of pairs, and of roundings alone.
 struct Adding {
   double most = 0.0;
   double squares = 0.0;
-  double size = 0.0;
-  void add(double of, double error) {
-    most += error;
-    squares += error * error;
-    size += of;
+  void add(double error) { add(error, error); }
+  void add(double at_most, double independent) {
+    most += at_most;
+    squares += independent * independent;
   }
 };
 
-class ScoreErrors {
+// Of one side of a product.
+struct Side {
+  Adding angles;
+  Adding roundings;
+  double error() const {
+    return together(angles.most, angles.squares) + roundings_together(roundings.most, roundings.squares);
+  }
+};
+struct ProductError {
+  Side q;
+  Side k;
+  double size = 0.0;  // the magnitudes that it adds up
+};
+
+class ScoreBound {
  public:
-  ScoreErrors(const Vectors& vectors, const VectorCall& call, const std::vector<Turning>& turnings,
-              const ScoreStages& stages, const Rounding& rounding)
+  ScoreBound(const Vectors& vectors, const VectorCall& call, const std::vector<Turning>& turnings,
+             const ScoreStages& stages, const Rounding& rounding)
       : layer_(vectors.layer),
         call_(call),
         turnings_(turnings),
@@ -75,19 +89,26 @@ class ScoreErrors {
     }
   }
 
-  double operator()(std::int64_t h, std::int64_t i, std::int64_t j) {
+  void add(std::int64_t h, std::int64_t i, std::int64_t j, ScoreErrors& to) {
     const std::int64_t tokens = call_.q.shape[0];
     const std::size_t place = at((h * tokens + i) * tokens + j);
-    if (std::isinf(stages_.final_scores[place])) return 0.0;
-    const double unit = rounding_.unit;
+    const bool is_seen = !std::isinf(stages_.final_scores[place]);
     const double scale = std::abs(layer_.softmax_scale * tau(i));
-    const Adding product = product_of(h, i, j);
+    const ProductError product = is_seen ? product_of(h, i, j) : ProductError{};
+    to.of_query.push_back(is_seen ? scale * product.q.error() : 0.0);
+    to.own.push_back(is_seen ? own_error(h, i, j, scale, product) : 0.0);
+  }
+
+ private:
+  double own_error(std::int64_t h, std::int64_t i, std::int64_t j, double scale, const ProductError& product) {
+    const std::int64_t tokens = call_.q.shape[0];
+    const std::size_t place = at((h * tokens + i) * tokens + j);
+    const double unit = rounding_.unit;
     const double sum = summed(static_cast<double>(layer_.head_dim)) * kFloat;
-    double error = scale * (together(product.most, product.squares) + sum * product.size);
+    double error = scale * (product.k.error() + sum * product.size);
 
     const double content = stages_.content[place];
-    const bool is_capped_first = layer_.soft_cap && layer_.soft_cap->order == SoftCap::Order::before_bias;
-    const double capped = is_capped_first ? layer_.soft_cap->cap * std::tanh(content / layer_.soft_cap->cap) : content;
+    const double capped = capped_first(content);
     const double bias = stages_.biased[place] - capped;
     const TermSizes sizes = sizes_({.q = length_of(call_.q, i, h),
                                     .k = length_of(call_.k, j, h / group_),
@@ -99,12 +120,19 @@ class ScoreErrors {
     error += (kTerm * unit + sum) * sizes.content;
     error += kBias * unit * (std::abs(bias) + sizes.bias) + sum * sizes.bias;
     error += forgotten(h, i);
-    const double gates = static_cast<double>(tokens) * (error / 4 + 4 * unit);  // each off by a quarter of its score
-    error += sizes.places * gates;
+    const double of_score = error + scale * product.q.error();
+    error += sizes.places * static_cast<double>(tokens) * (of_score / 4 + 4 * unit);  // gates: a quarter of each score
     error += unit * (std::abs(stages_.biased[place]) + std::abs(content)) * static_cast<double>(layer_.score.size());
-    if (layer_.soft_cap)
-      error += (kCapped * unit + 10 * kFloat) * std::abs(is_capped_first ? capped : stages_.final_scores[place]);
+    if (layer_.soft_cap) {
+      const double size = is_capped_first() ? capped : stages_.final_scores[place];
+      error += (kCapped * unit + 10 * kFloat) * std::abs(size);
+    }
     return error + 8 * rounding_.least;
+  }
+
+  bool is_capped_first() const { return layer_.soft_cap && layer_.soft_cap->order == SoftCap::Order::before_bias; }
+  double capped_first(double content) const {
+    return is_capped_first() ? layer_.soft_cap->cap * std::tanh(content / layer_.soft_cap->cap) : content;
   }
 
   double tau(std::int64_t i) const {
@@ -112,13 +140,12 @@ class ScoreErrors {
     return is_scaled ? query_scale(layer_.query_scale, call_.positions[at(i)]) : 1.0;
   }
 
- private:
-  // Roundings of each side: of the rotation, and of a scale before the product.
-  double side() const { return rotation_roundings(rounding_) + rounding_.unit; }
-
-  Adding product_of(std::int64_t h, std::int64_t i, std::int64_t j) const {
+  ProductError product_of(std::int64_t h, std::int64_t i, std::int64_t j) const {
     const std::int64_t kv = h / group_;
-    Adding out;
+    const double scaled = rounding_.unit;  // by a scale before the product
+    const double most = rotation_roundings(rounding_) + scaled;
+    const double independent = std::hypot(independent_rotation_roundings(rounding_), scaled);
+    ProductError out;
     for (const Turning& turning : turnings_) {
       const Rope& one = rope(*turning.rotate);
       const double factor = std::pow(turning.frequencies.attention_factor, 2);
@@ -128,21 +155,27 @@ class ScoreErrors {
         const double k = std::hypot(element_of(call_.k, j, kv, a), element_of(call_.k, j, kv, b));
         const auto [at_q, at_k] = coordinates(turning, p, i, j);
         double size = q * k * std::abs(factor);
-        double relative =
-            (1 + angle_error(turning, p, at_q) + side()) * (1 + angle_error(turning, p, at_k) + side()) - 1;
+        double power = 0.0;
         if (const auto* xpos = std::get_if<XPos>(&turning.rotate->scheme)) {
           size *= math::xpos_decay(*xpos, p, at_q - at_k);
           // Each side has a power of its own, rounded to the dtype, whose exponent is a float32.
           const double exponent = std::abs(std::log(math::xpos_zeta(one, p))) * (at_q + at_k) / xpos->scale_base;
-          relative += 4 * rounding_.unit + 4 * kFloat * (1 + exponent);
+          power = 2 * rounding_.unit + 2 * kFloat * (1 + exponent);
         }
-        out.add(size, size * relative);
+        out.size += size;
+        // The products of two errors are below 1 % of them: angles of a float32 are off by less than that.
+        out.q.angles.add(1.01 * size * (angle_error(turning, p, at_q) + power));
+        out.k.angles.add(1.01 * size * (angle_error(turning, p, at_k) + power));
+        out.q.roundings.add(1.02 * size * most, 1.02 * size * independent);
+        out.k.roundings.add(1.02 * size * most, 1.02 * size * independent);
       }
     }
     for (std::int64_t c = 0; c < layer_.head_dim; ++c) {
       if (rotates_[at(c)]) continue;
       const double size = std::abs(element_of(call_.q, i, h, c) * element_of(call_.k, j, kv, c));
-      out.add(size, 2 * rounding_.unit * size);
+      out.size += size;
+      out.q.roundings.add(scaled * size);
+      out.k.roundings.add(scaled * size);
     }
     return out;
   }
@@ -195,94 +228,149 @@ double value_roundings(const std::vector<Turning>& turnings, std::int64_t token,
   return out;
 }
 
-// One query of one head, and what its keys add up to.
+// What is known of one query of one head.
 struct OutRow {
-  double moved = 0.0;   // sum_j p_j (exp(E_j) - 1) |v_j - o|
-  double met = 0.0;     // sum_j p_j |v_j|
-  double turned = 0.0;  // sum_j p_j |v_j| times what rotating v_j is off
+  std::size_t scores = 0;  // of its first key
+  std::size_t out = 0;     // of its first channel
+  double largest = 0.0;    // score
+  double seen = 0.0;       // the weights of all keys
+  double length = 0.0;     // of the output
+};
+
+// Of one channel of it.
+struct OutChannel {
+  double moved = 0.0;    // by the query: sum_j p_j Q_j |v_j - o|
+  double most = 0.0;     // by each key: sum_j p_j K_j |v_j - o|
+  double squares = 0.0;  // of these
+  double met = 0.0;      // sum_j p_j |v_j|
+  double turned = 0.0;   // sum_j p_j |v_j| times what rotating v_j, or adding to it, is off
+};
+
+class OutBound {
+ public:
+  OutBound(const Vectors& vectors, const VectorCall& call, const std::vector<Turning>& turnings,
+           const ScoreStages& stages, const ScoreErrors& of_scores, const Rounding& rounding)
+      : layer_(vectors.layer),
+        call_(call),
+        turnings_(turnings),
+        stages_(stages),
+        of_scores_(of_scores),
+        rounding_(rounding),
+        rotates_values_(std::get_if<RotatedValues>(&vectors.layer.value)),
+        tokens_(call.q.shape[0]),
+        group_(vectors.layer.heads / vectors.layer.kv_heads) {
+    TermSizer tables(layer_, call.weights);
+    if (const auto* shaw = std::get_if<ShawValues>(&layer_.value)) {
+      added_ = shaw->sinusoidal ? 1.0 : tables.largest(call.weights.value.table);
+    }
+    if (layer_.sinks) sink_ = tables.largest(call.weights.sinks);
+    for (const Turning& turning : turnings) factor_ *= std::abs(turning.frequencies.attention_factor);
+  }
+
+  void add(std::int64_t i, std::int64_t h, std::vector<double>& to) const {
+    const OutRow row = row_of(i, h);
+    if (row.seen == 0.0) return;  // no key is seen: 0
+    // The sink's weight; below 2^-40 it is rounding of the sum.
+    const double sink = layer_.sinks && 1 - row.seen > 0x1p-40 ? 1 - row.seen : 0.0;
+    const double sink_error = 2 * rounding_.unit * sink_ + kExponential * kFloat * (1 + sink_);
+    double below = sink * std::exp(-sink_error);
+    std::vector<OutChannel> channels(at(layer_.value_dim));
+    for (std::int64_t j = 0; j < tokens_; ++j) below += add_key(row, h, j, channels);
+    const double sums = summed(static_cast<double>(tokens_)) * kFloat;
+    const bool turns_back = rotates_values_ != nullptr && rotates_values_->inverse_on_output;
+    const double back = turns_back ? value_roundings(turnings_, i, rounding_) * row.length : 0.0;
+    for (std::size_t c = 0; c < channels.size(); ++c) {
+      const OutChannel& one = channels[c];
+      const double o = std::abs(stages_.out[row.out + c]);
+      const double moved = one.moved + std::min(one.most, std::sqrt(one.squares)) + sink * std::expm1(sink_error) * o;
+      to[row.out + c] = moved / below + one.turned + (2 * rounding_.unit + sums) * one.met + back +
+                        (rounding_.unit + sums) * o + 4 * rounding_.least;
+    }
+  }
+
+ private:
+  OutRow row_of(std::int64_t i, std::int64_t h) const {
+    OutRow out{.scores = at((h * tokens_ + i) * tokens_),
+               .out = at((i * layer_.heads + h) * layer_.value_dim),
+               .largest = -std::numeric_limits<double>::infinity()};
+    for (std::size_t j = 0; j < at(tokens_); ++j) {
+      out.largest = std::max(out.largest, stages_.final_scores[out.scores + j]);
+      out.seen += stages_.weights[out.scores + j];
+    }
+    for (std::size_t c = 0; c < at(layer_.value_dim); ++c) out.length += std::pow(stages_.out[out.out + c], 2);
+    out.length = std::sqrt(out.length);
+    return out;
+  }
+
+  // Gives p_j exp(-E_j). The bound of a score is 6 of its standard deviations, or what it is at most: the squares of
+  // such bounds add up to that of the sum's.
+  double add_key(const OutRow& row, std::int64_t h, std::int64_t j, std::vector<OutChannel>& to) const {
+    const double p = stages_.weights[row.scores + at(j)];
+    if (p == 0.0) return 0.0;
+    const double behind = row.largest - stages_.final_scores[row.scores + at(j)];
+    const double of_query = of_scores_.of_query[row.scores + at(j)];
+    const double own = of_scores_.own[row.scores + at(j)] + kExponential * kFloat * (1 + behind);
+    const double error = of_query + own;
+    const double steeper = error > 0 ? std::expm1(error) / error : 1.0;
+    const bool rotates = rotates_values_ != nullptr;
+    const double length = rotates ? factor_ * length_of(call_.v, j, h / group_) : 0.0;
+    const double turned = rotates ? value_roundings(turnings_, j, rounding_) : 0.0;
+    for (std::size_t c = 0; c < to.size(); ++c) {
+      const double v = element_of(call_.v, j, h / group_, static_cast<std::int64_t>(c));
+      // Of rotated values a channel may have all of its head.
+      const double apart = rotates ? length + row.length : std::abs(v - stages_.out[row.out + c]) + added_;
+      const double size = rotates ? length : std::abs(v) + added_;
+      const double by_key = p * steeper * own * apart;
+      to[c].moved += p * steeper * of_query * apart;
+      to[c].most += by_key;
+      to[c].squares += by_key * by_key;
+      to[c].met += p * size;
+      to[c].turned += p * length * turned + p * (added_ > 0 ? rounding_.unit * size : 0.0);
+    }
+    return p * std::exp(-error);
+  }
+
+  const LayerPlan& layer_;
+  const VectorCall& call_;
+  const std::vector<Turning>& turnings_;
+  const ScoreStages& stages_;
+  const ScoreErrors& of_scores_;
+  const Rounding& rounding_;
+  const RotatedValues* rotates_values_;
+  std::int64_t tokens_;
+  std::int64_t group_;
+  double added_ = 0.0;   // to a value, at most
+  double sink_ = 0.0;    // its score, at most
+  double factor_ = 1.0;  // of rotated values
 };
 
 }  // namespace
 
-std::vector<double> score_errors(const Vectors& vectors, const VectorCall& call, const std::vector<Turning>& turnings,
-                                 const ScoreStages& stages, const Rounding& rounding) {
-  const std::int64_t tokens = call.q.shape[0];
-  ScoreErrors error(vectors, call, turnings, stages, rounding);
+std::vector<double> ScoreErrors::both() const {
   std::vector<double> out;
-  out.reserve(stages.final_scores.size());
+  for (std::size_t i = 0; i < own.size(); ++i) out.push_back(of_query[i] + own[i]);
+  return out;
+}
+
+ScoreErrors score_errors(const Vectors& vectors, const VectorCall& call, const std::vector<Turning>& turnings,
+                         const ScoreStages& stages, const Rounding& rounding) {
+  const std::int64_t tokens = call.q.shape[0];
+  ScoreBound bound(vectors, call, turnings, stages, rounding);
+  ScoreErrors out;
   for (std::int64_t h = 0; h < vectors.layer.heads; ++h) {
     for (std::int64_t i = 0; i < tokens; ++i) {
-      for (std::int64_t j = 0; j < tokens; ++j) out.push_back(error(h, i, j));
+      for (std::int64_t j = 0; j < tokens; ++j) bound.add(h, i, j, out);
     }
   }
   return out;
 }
 
 std::vector<double> out_errors(const Vectors& vectors, const VectorCall& call, const std::vector<Turning>& turnings,
-                               const ScoreStages& stages, const std::vector<double>& of_scores,
-                               const Rounding& rounding) {
-  const LayerPlan& layer = vectors.layer;
-  const std::int64_t tokens = call.q.shape[0];
-  const std::int64_t group = layer.heads / layer.kv_heads;
-  const auto* rotates_values = std::get_if<RotatedValues>(&layer.value);
-  double added = 0.0;  // to a value, at most
-  TermSizer tables(layer, call.weights);
-  if (const auto* shaw = std::get_if<ShawValues>(&layer.value)) {
-    added = shaw->sinusoidal ? 1.0 : tables.largest(call.weights.value.table);
-  }
-  double factor = 1.0;  // of rotated values
-  for (const Turning& turning : turnings) factor *= std::abs(turning.frequencies.attention_factor);
-  const double sums = summed(static_cast<double>(tokens)) * kFloat;
+                               const ScoreStages& stages, const ScoreErrors& of_scores, const Rounding& rounding) {
+  const OutBound bound(vectors, call, turnings, stages, of_scores, rounding);
   std::vector<double> out(stages.out.size());
-  for (std::int64_t i = 0; i < tokens; ++i) {
-    for (std::int64_t h = 0; h < layer.heads; ++h) {
-      const std::size_t row = at((h * tokens + i) * tokens);
-      double largest = -std::numeric_limits<double>::infinity();
-      double seen = 0.0;
-      for (std::size_t j = 0; j < at(tokens); ++j) {
-        largest = std::max(largest, stages.final_scores[row + j]);
-        seen += stages.weights[row + j];
-      }
-      if (seen == 0.0) continue;  // no key is seen: 0
-      // The sink's weight; below 2^-40 it is rounding of the sum.
-      const double sink = layer.sinks && 1 - seen > 0x1p-40 ? 1 - seen : 0.0;
-      const double sink_score = layer.sinks ? std::abs(tables.largest(call.weights.sinks)) : 0.0;
-      const double sink_error = 2 * rounding.unit * sink_score + kExponential * kFloat * (1 + sink_score);
-      double below = sink * std::exp(-sink_error);
-      const std::size_t first = at((i * layer.heads + h) * layer.value_dim);
-      const double out_length = [&] {
-        double squares = 0.0;
-        for (std::size_t c = 0; c < at(layer.value_dim); ++c) squares += std::pow(stages.out[first + c], 2);
-        return std::sqrt(squares);
-      }();
-      std::vector<OutRow> channels(at(layer.value_dim));
-      for (std::int64_t j = 0; j < tokens; ++j) {
-        const double p = stages.weights[row + at(j)];
-        if (p == 0.0) continue;
-        const double behind = largest - stages.final_scores[row + at(j)];
-        const double error = of_scores[row + at(j)] + kExponential * kFloat * (1 + behind);
-        below += p * std::exp(-error);
-        const double length = rotates_values != nullptr ? factor * length_of(call.v, j, h / group) : 0.0;
-        const double turned = rotates_values != nullptr ? value_roundings(turnings, j, rounding) : 0.0;
-        for (std::size_t c = 0; c < channels.size(); ++c) {
-          const double v = element_of(call.v, j, h / group, static_cast<std::int64_t>(c));
-          const double apart =
-              rotates_values != nullptr ? length + out_length : std::abs(v - stages.out[first + c]) + added;
-          const double size = rotates_values != nullptr ? length : std::abs(v) + added;
-          channels[c].moved += p * std::expm1(error) * apart;
-          channels[c].met += p * size;
-          channels[c].turned += p * length * turned + p * (added > 0 ? rounding.unit * size : 0.0);
-        }
-      }
-      const bool turns_back = rotates_values != nullptr && rotates_values->inverse_on_output;
-      const double back = turns_back ? value_roundings(turnings, i, rounding) * out_length : 0.0;
-      for (std::size_t c = 0; c < channels.size(); ++c) {
-        const double o = std::abs(stages.out[first + c]);
-        const double moved = (channels[c].moved + sink * std::expm1(sink_error) * o) / below;
-        out[first + c] = moved + channels[c].turned + (2 * rounding.unit + sums) * channels[c].met + back +
-                         (rounding.unit + sums) * o + 4 * rounding.least;
-      }
-    }
+  for (std::int64_t i = 0; i < call.q.shape[0]; ++i) {
+    for (std::int64_t h = 0; h < vectors.layer.heads; ++h) bound.add(i, h, out);
   }
   return out;
 }
