@@ -22,6 +22,7 @@
 #include "posenc/error.h"
 #include "properties/properties_command.h"
 #include "rotate/rotate_command.h"
+#include "vectors/vectors_command.h"
 
 namespace posenc::tool {
 namespace {
@@ -34,6 +35,8 @@ int run(const RotateArguments& arguments) { return run_rotate(arguments); }
 int run(const AttendArguments& arguments) { return run_attend(arguments); }
 int run(const DiagnoseArguments& arguments) { return run_diagnose(arguments); }
 int run(const ConvertArguments& arguments) { return run_convert(arguments); }
+int run(const VectorsArguments& arguments) { return run_vectors(arguments); }
+int run(const CheckArguments& arguments) { return run_check(arguments); }
 int run(const BenchRotateArguments& arguments) { return run_bench_rotate(arguments); }
 int run(const BenchAttendArguments& arguments) { return run_bench_attend(arguments); }
 int run(const PlotArguments& arguments) { return run_plot(arguments); }

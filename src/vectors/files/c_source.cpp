@@ -64,7 +64,7 @@ std::vector<VectorFile> c_files(const Vectors& vectors) {
                                        {"kv_heads", formatted("{}", vectors.layer.kv_heads)},
                                        {"head_dim", formatted("{}", vectors.layer.head_dim)},
                                        {"value_dim", formatted("{}", vectors.layer.value_dim)},
-                                       {"scale", formatted("{}", vectors.layer.softmax_scale)}});
+                                       {"scale", number_text(vectors.layer.softmax_scale, "")}});
   std::string source = formatted(
       "/* Golden vectors: {}. Made by posenc vectors. */\n#include \"vectors.h\"\n\n"
       "#include <math.h>\n",

@@ -64,7 +64,6 @@ constexpr std::string_view kCHold = R"C(/* Holds one tensor of a port to its vec
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* A score so far below all others is masked, whatever number stands for it. */
 #define HOLD_HIDDEN 1000.0
@@ -111,14 +110,6 @@ static int64_t hold_mask(const double *expected, int64_t heads, int64_t tokens, 
   return masked == 0 ? 0 : hidden - masked;
 }
 
-/* The numbers as floats, which hold every input exactly; without numbers, NaN. The caller frees them. */
-static float *floats_of(const double *numbers, int64_t count) {
-  float *out = (float *)malloc((size_t)count * sizeof *out);
-  int64_t at;
-  for (at = 0; out != NULL && at < count; ++at) out[at] = numbers != NULL ? (float)numbers[at] : (float)NAN;
-  return out;
-}
-
 #endif
 )C";
 
@@ -127,6 +118,16 @@ constexpr std::string_view kCTest = R"(/* cc -std=c99 test_port.c port.c vectors
  * Exit code 0: the port is right. 1: it is not, or not filled in. */
 #include "hold_port.h"
 #include "port.h"
+
+#include <stdlib.h>
+
+/* The numbers as floats, which hold every input exactly; without numbers, NaN. The caller frees them. */
+static float *floats_of(const double *numbers, int64_t count) {
+  float *out = (float *)malloc((size_t)count * sizeof *out);
+  int64_t at;
+  for (at = 0; out != NULL && at < count; ++at) out[at] = numbers != NULL ? (float)numbers[at] : (float)NAN;
+  return out;
+}
 
 static int failures;
 static char message[512];

@@ -49,7 +49,7 @@ std::string rust_bounds(const Vectors& vectors, const std::string& tensor) {
       out += formatted(
           "        Bound {{\n            dtype: \"{}\",\n            relative: {},\n"
           "            absolute: &[\n{}            ],\n        }},\n",
-          dtype_word(of_dtype.dtype), number_rows({bound.relative}, false, "").substr(4),
+          dtype_word(of_dtype.dtype), number_text(bound.relative, ""),
           number_rows(bound.absolute, false, "f64::NEG_INFINITY"));
     }
   }
@@ -59,7 +59,6 @@ std::string rust_bounds(const Vectors& vectors, const std::string& tensor) {
 }  // namespace
 
 VectorFile rust_file(const Vectors& vectors) {
-  const std::string scale = number_rows({vectors.layer.softmax_scale}, false, "");
   std::string out = filled(kRustHead, {{"title", title(vectors)},
                                        {"facts", fact_lines(vectors, "//! ")},
                                        {"tokens", formatted("{}", vectors.options.tokens.value_or(0))},
@@ -67,7 +66,7 @@ VectorFile rust_file(const Vectors& vectors) {
                                        {"kv_heads", formatted("{}", vectors.layer.kv_heads)},
                                        {"head_dim", formatted("{}", vectors.layer.head_dim)},
                                        {"value_dim", formatted("{}", vectors.layer.value_dim)},
-                                       {"scale", scale.substr(4, scale.size() - 6)}});
+                                       {"scale", number_text(vectors.layer.softmax_scale, "")}});
   std::string all;
   for (const VectorTensor& tensor : vectors.tensors) {
     const std::string called = rust_name(identifier(tensor.name));

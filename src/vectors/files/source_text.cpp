@@ -41,20 +41,19 @@ std::string identifier(std::string_view name) {
   return out;
 }
 
-// Shortest decimals that read back to the same double, with a point, so that each language takes them for one.
+// The shortest decimals that read back to the same double, with a point.
+std::string number_text(double value, std::string_view infinite) {
+  if (std::isinf(value)) return std::string(infinite);
+  std::string out = formatted("{}", value);
+  if (out.find_first_of(".e") == std::string::npos) out += ".0";
+  return out;
+}
+
 std::string number_rows(const std::vector<double>& values, bool is_whole, std::string_view infinite) {
   std::string out;
   std::string line;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    std::string one;
-    if (is_whole) {
-      one = formatted("{}", static_cast<std::int64_t>(values[i]));
-    } else if (std::isinf(values[i])) {
-      one = infinite;
-    } else {
-      one = formatted("{}", values[i]);
-      if (one.find_first_of(".e") == std::string::npos) one += ".0";
-    }
+  for (const double value : values) {
+    const std::string one = is_whole ? formatted("{}", static_cast<std::int64_t>(value)) : number_text(value, infinite);
     if (!line.empty() && line.size() + one.size() + 2 > kSourceLine) {
       out += "    " + line + "\n";
       line.clear();

@@ -40,6 +40,8 @@ std::vector<VectorFile> cargo_files(const Vectors& vectors);
 
 // The name as an identifier: "hidden.weight" is hidden_weight.
 std::string identifier(std::string_view name);
+// A number as all languages take it for a double.
+std::string number_text(double value, std::string_view infinite);
 // Numbers separated by ", ", a row of at most 112 columns a line; `infinite` is how the language says -infinity.
 std::string number_rows(const std::vector<double>& values, bool is_whole, std::string_view infinite);
 // `text` with each "@name@" replaced.

@@ -15,6 +15,7 @@
 #include "posenc/rope.h"
 #include "posenc/rotary_table.h"
 #include "posenc/rotate.h"
+#include "posenc/vectors.h"
 
 namespace posenc::tool {
 
@@ -122,6 +123,29 @@ struct ConvertArguments {
   bool force = false;
   bool json = false;
 };
+// posenc vectors. `out` is the directory; without a start, tokens stand at the edges of the layer's rules.
+struct VectorsArguments {
+  ModelWord model;
+  std::string out;
+  std::optional<std::string> stack;
+  std::optional<std::int64_t> layer;
+  bool cross = false;
+  std::optional<std::int64_t> tokens;
+  std::optional<std::int64_t> start;
+  std::optional<std::int64_t> length;
+  VectorFormat format = VectorFormat::npy;
+  std::optional<VectorTest> test{};  // left out: the one of the format
+  bool json = false;
+};
+// posenc check. `against`: a file or a directory of the port's outputs; `as`: which of them a .npy file is.
+struct CheckArguments {
+  std::string directory;
+  std::string against;
+  std::optional<std::string> as;
+  std::optional<DType> dtype{};
+  bool bf16 = false;
+  bool json = false;
+};
 // posenc bench rotate: whose shapes and frequencies are timed. Dtypes and numbers of tokens are fixed; threads are
 // those of POSENC_THREADS or the machine.
 struct BenchRotateArguments {
@@ -170,9 +194,10 @@ struct Words {
 };
 
 // What was asked for: one command with its arguments. main() has a run() for each.
-using Command = std::variant<InspectArguments, CompareArguments, RotateArguments, AttendArguments, DiagnoseArguments,
-                             ConvertArguments, PlotArguments, BenchRotateArguments, BenchAttendArguments,
-                             PropertiesArguments, InfoArguments, PresetsArguments, DemoArguments, Words>;
+using Command =
+    std::variant<InspectArguments, CompareArguments, RotateArguments, AttendArguments, DiagnoseArguments,
+                 ConvertArguments, VectorsArguments, CheckArguments, PlotArguments, BenchRotateArguments,
+                 BenchAttendArguments, PropertiesArguments, InfoArguments, PresetsArguments, DemoArguments, Words>;
 
 // A command line that cannot be followed. what() is the message, without "posenc: ".
 struct UsageError {

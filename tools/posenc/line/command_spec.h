@@ -65,6 +65,8 @@ CommandSpec rotate_spec();
 CommandSpec attend_spec();
 CommandSpec diagnose_spec();
 CommandSpec convert_spec();
+CommandSpec vectors_spec();
+CommandSpec check_spec();
 CommandSpec bench_spec();
 CommandSpec plot_spec();
 CommandSpec properties_spec();
