@@ -19,10 +19,10 @@ EXCEPTIONS = {
     # Structs that Python has as something more usual.
     **dict.fromkeys(
         (
-            "AddInputArgs AttendArgs AttendLinearArgs AttendPages AttendPart CacheArgs CompareOptions ConvertArgs CostSizes"
+            "AddInputArgs AttendArgs AttendLinearArgs AttendPages AttendPart CacheArgs CheckPortOptions CompareOptions ConvertArgs CostSizes"
             " DecayOptions DiagnoseArgs Fope GrapeBias GrapePlane GridSettings InputArgs KeyNorm LayerInputs LayerWeights MergeArgs"
             " NamedTensor NamedWeight Pages PermuteArgs Pope PrepareInputOptions PrepareOptions ReadOptions RelativeLogits RerotateArgs"
-            " RotateArgs RowPlaces TableGrid TableOptions TensorFileOptions WriteOptions"
+            " RotateArgs RowPlaces TableGrid TableOptions TensorFileOptions VectorFileOptions WriteOptions"
         ).split(),
         ARGUMENTS,
     ),
@@ -40,6 +40,9 @@ EXCEPTIONS = {
     "Problem": "the words of a ValueError",
     "Required": "a keyword argument without a default",
     "Error": "a ValueError",
+    "VectorCall": "attend takes the arrays of Vectors by name",
+    "VectorFile": "vector_files gives a dict of bytes by name",
+    "make_vectors": "vectors, which reads a model too",
     "name": "enumerators are words",
     "rope": "Rotate.rope",
 }

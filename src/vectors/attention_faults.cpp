@@ -361,9 +361,27 @@ class Faults {
   std::vector<std::vector<Rotate>> tried_rotations_;
 };
 
-// What the reference makes of it: scores or out, as `tensor` has them. Nothing where it refuses the changed layer.
-std::optional<VectorTensor> made_by(const Fault& fault, const Vectors& vectors, const VectorCall& call,
-                                    const VectorTensor& tensor_wanted) {
+// Root mean square of the finite ones.
+double size_of_scores(const std::vector<double>& scores) {
+  double squares = 0.0;
+  double count = 0.0;
+  for (const double x : scores) {
+    if (!std::isfinite(x)) continue;
+    squares += x * x;
+    count += 1;
+  }
+  return count > 0 ? std::sqrt(squares / count) : 0.0;
+}
+
+// Scores or out of the changed layer, and by how much larger its scores are: so are their roundings.
+struct Made {
+  VectorTensor tensor;
+  double larger = 1.0;
+};
+
+// What the reference makes of it, as `tensor_wanted` has it. Nothing where it refuses the changed layer.
+std::optional<Made> made_by(const Fault& fault, const Vectors& vectors, const VectorCall& call,
+                            const VectorTensor& tensor_wanted) {
   FaultyCall c{.layer = vectors.layer,
                .weights = call.weights,
                .inputs = call.inputs,
@@ -391,8 +409,10 @@ std::optional<VectorTensor> made_by(const Fault& fault, const Vectors& vectors, 
                   .scores = tensor(scores.data(), {c.layer.heads, tokens, tokens}),
                   .stage = is_capped ? reference::ScoreStage::capped : reference::ScoreStage::biased});
     if (!done) return {};
-    VectorTensor made = tensor_wanted;
-    made.values = tensor_wanted.name == "scores" ? std::move(scores) : std::move(out);
+    const VectorTensor* right = vectors.find("scores");
+    const double usual = right == nullptr ? 0.0 : size_of_scores(right->values);
+    Made made{tensor_wanted, usual > 0 ? std::max(1.0, size_of_scores(scores) / usual) : 1.0};
+    made.tensor.values = tensor_wanted.name == "scores" ? std::move(scores) : std::move(out);
     return made;
   } catch (const Error&) {
     return {};
@@ -449,11 +469,14 @@ std::vector<PortFinding> attention_faults(const Vectors& vectors, const VectorBo
   if (!rotation_is_known) all.rotations();
   std::vector<PortFinding> out;
   for (const Fault& fault : all.take()) {
-    const std::optional<VectorTensor> made = made_by(fault, vectors, call, *expected);
-    if (!made || !differs(*made, *expected, *bound)) continue;
+    const std::optional<Made> changed = made_by(fault, vectors, call, *expected);
+    if (!changed || !differs(changed->tensor, *expected, *bound)) continue;
+    const VectorTensor* const made = &changed->tensor;
+    VectorBound wider = *bound;
+    for (double& absolute : wider.absolute) absolute *= changed->larger;
     const VectorTensor mask = tensor == "scores" ? mask_of(*made) : VectorTensor{.name = ""};
     const CheckedTensor held =
-        hold({.expected = *made, .bound = *bound, .mask = tensor == "scores" ? &mask : nullptr}, port);
+        hold({.expected = *made, .bound = wider, .mask = tensor == "scores" ? &mask : nullptr}, port);
     if (!held.passes) continue;
     out.push_back({.fact = fault.fact,
                    .found = fault.found,

@@ -20,6 +20,7 @@
 #include "posenc/rotary_table.h"
 #include "posenc/rotate.h"
 #include "posenc/tensor_file.h"
+#include "posenc/vectors.h"
 
 namespace posenc::python {
 
