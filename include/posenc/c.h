@@ -3,16 +3,16 @@
 // Conventions, for all of this header:
 // - Every function that can fail returns a posenc_status; 0 is success. posenc_last_error() then says why, in one line,
 //   for the calling thread. Outputs are written on success only, tensors included, but for POSENC_CANCELLED.
-// - A handle (posenc_plan, posenc_table, posenc_prepared_input, posenc_prepared_layer) is made by a function that takes
-//   its address last, and ended by the _free function of its name, which takes NULL too. Handles never change: threads
-//   may share them.
+// - A handle (posenc_plan, posenc_table, posenc_prepared_input, posenc_prepared_layer, posenc_vectors) is made by a
+//   function that takes its address last, and ended by the _free function of its name, which takes NULL too. Handles
+//   never change: threads may share them.
 // - A struct that may grow begins with its size in bytes: fill it with its INIT macro and set what differs. Members
 //   that are 0 or NULL stand for the default.
 // - Tensors, strings and arrays belong to the caller and are used during the call only; a prepared layer's weights and
 //   a prepared input's tables, as long as it is. Strings are UTF-8 and end in 0.
 // - Shapes, strides, pairings, directions and errors are those of the C++ headers: tensor.h, rotate.h, rotary_table.h,
-//   add_input.h, attend.h, prepared_layer.h, attend_linear.h, read_plan.h, convert.h. Sizes are int64_t; strides count
-//   elements.
+//   add_input.h, attend.h, prepared_layer.h, attend_linear.h, read_plan.h, convert.h, vectors.h. Sizes are int64_t;
+//   strides count elements.
 // - Before posenc 1.0 a minor version may change all of this.
 #ifndef POSENC_C_H
 #define POSENC_C_H
@@ -481,6 +481,55 @@ typedef struct posenc_convert_args {
 // OUTPUT.posenc-partial. The report as JSON, as `posenc convert --json` prints it: `*size` is the room at `json` on
 // entry, and the length of the text and its final 0 on return, of which as much as fits is written; both may be NULL.
 POSENC_API posenc_status posenc_convert(const posenc_convert_args* args, char* json, size_t* size);
+// ---- Golden vectors ----
+
+// Of a layer: vectors.h.
+typedef struct posenc_vectors posenc_vectors;
+
+typedef struct posenc_vectors_options {
+  size_t size;
+  const char* stack;  // by its name; NULL where one stack attends
+  int64_t layer;      // with has_layer: the block, counted from 0; else all layers of the stack must be alike
+  int64_t tokens;     // 0: 12, or more where the layer's rules have more edges
+  int64_t start;      // with has_start: tokens at start, start + 1, ...; else at the edges of the layer's rules
+  int64_t length;     // of the sequence, for rules that depend on it; 0: the last position + 1
+  int32_t has_layer;
+  int32_t has_start;
+  int32_t cross;  // 1: the layer's cross-attention
+  int32_t reserved;
+} posenc_vectors_options;
+#define POSENC_VECTORS_OPTIONS_INIT \
+  { .size = sizeof(posenc_vectors_options) }
+
+// options NULL: all as INIT has it.
+POSENC_API posenc_status posenc_vectors_of_layer(const posenc_plan* plan, const posenc_vectors_options* options,
+                                                 posenc_vectors** vectors);
+// What posenc_vectors_write or `posenc vectors` wrote.
+POSENC_API posenc_status posenc_vectors_read(const char* directory, posenc_vectors** vectors);
+// `format`: "npy", "safetensors", "json", "c", "rust" or "python"; `test`: "none", "pytest", "googletest", "c" or
+// "cargo", NULL for the one of the format. The directory must not be there, or be empty.
+POSENC_API posenc_status posenc_vectors_write(const posenc_vectors* vectors, const char* directory, const char* format,
+                                              const char* test);
+POSENC_API void posenc_vectors_free(posenc_vectors* vectors);
+// A view of doubles that ends with the handle: "q", "positions", "q_rotated", "out", ... Not to be written to.
+POSENC_API posenc_status posenc_vectors_tensor(const posenc_vectors* vectors, const char* name, posenc_tensor* tensor);
+
+typedef struct posenc_check_port_args {
+  size_t size;
+  const posenc_vectors* vectors;
+  const posenc_named_tensor* outputs;  // "q_rotated", "k_rotated", "scores", "out", ... as the port made them
+  int64_t outputs_count;
+  int32_t has_dtype;   // 1: the port computes in `dtype`; else in what its tensors are stored in
+  posenc_dtype dtype;  // POSENC_F32, POSENC_F16, POSENC_BF16
+  int32_t* passes;     // written: 1 or 0
+  char* json;          // written, with `json_size`: the report (docs/vectors.md); both may be NULL
+  size_t* json_size;   // the room at `json` on entry, the length of the text and its final 0 on return
+} posenc_check_port_args;
+#define POSENC_CHECK_PORT_ARGS_INIT \
+  { .size = sizeof(posenc_check_port_args) }
+
+// Too little room for the report is POSENC_WRONG_ARGUMENT, with *json_size and *passes set.
+POSENC_API posenc_status posenc_check_port(const posenc_check_port_args* args);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
-// What the opaque handles of posenc/c.h hold: a Plan, a RotaryTable, a PreparedInput, a PreparedLayer. Handles never
-// change once they are made, so threads may share them.
-// The structs are incomplete to C: their layout, and the containers in them, may change without a new C ABI. A handle
-// is made by a function that takes its address last, belongs to the caller, and ends in its _free function.
+// What the opaque handles of posenc/c.h hold: a Plan, a RotaryTable, a PreparedInput, a PreparedLayer, Vectors. Handles
+// never change once they are made, so threads may share them. The structs are incomplete to C: their layout, and the
+// containers in them, may change without a new C ABI. A handle is made by a function that takes its address last,
+// belongs to the caller, and ends in its _free function.
 #pragma once
 
 #include "posenc/add_input.h"
@@ -9,6 +9,7 @@
 #include "posenc/plan.h"
 #include "posenc/prepared_layer.h"
 #include "posenc/rotary_table.h"
+#include "posenc/vectors.h"
 
 struct posenc_plan {
   posenc::Plan plan;
@@ -26,6 +27,10 @@ struct posenc_prepared_input {
 // Its weights are views: the caller's memory must outlive the handle.
 struct posenc_prepared_layer {
   posenc::PreparedLayer layer;
+};
+
+struct posenc_vectors {
+  posenc::Vectors vectors;
 };
 
 namespace posenc::c {

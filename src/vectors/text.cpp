@@ -21,7 +21,7 @@ void add_checked(TextLines& lines, const CheckedTensor& one) {
               formatted("{}  largest error {:.3g}, {:.2g} of its {} bound", all, one.largest, one.over_bound, dtype));
   } else {
     lines.add(2, formatted("{}  {} of {} elements above the {} bound", all, one.above, one.elements, dtype));
-    lines.add(4, formatted("worst at {}: {:.9g}, expected {:.9g} within {:.3g}{}", shape_words(one.worst), one.got,
+    lines.add(4, formatted("worst at {}: {:.6g}, expected {:.6g} within {:.3g}{}", shape_words(one.worst), one.got,
                            one.expected, one.bound,
                            std::isfinite(one.over_bound) ? formatted(", {:.3g} times the bound", one.over_bound) : ""));
     lines.add(4, formatted("axes: {}", one.layout));

@@ -8,12 +8,6 @@
 
 namespace posenc::python {
 
-// clang-format off
-template <> struct Last<DType> : LastIs<DType::f64> {};
-template <> struct Last<VectorFormat> : LastIs<VectorFormat::python> {};
-template <> struct Last<VectorTest> : LastIs<VectorTest::cargo> {};
-// clang-format on
-
 constexpr auto description(Type<VectorOptions>) {
   using T = VectorOptions;
   return described_as<T>("VectorOptions", "What vectors were asked for.", member("stack", &T::stack),

@@ -105,6 +105,9 @@ struct LastIs {
   static constexpr std::size_t kCount = static_cast<std::size_t>(kLast) + 1;
 };
 // clang-format off
+template <> struct Last<DType> : LastIs<DType::f64> {};
+template <> struct Last<VectorFormat> : LastIs<VectorFormat::python> {};
+template <> struct Last<VectorTest> : LastIs<VectorTest::cargo> {};
 template <> struct Last<Pairing> : LastIs<Pairing::interleaved> {};
 template <> struct Last<AxisFrequencies> : LastIs<AxisFrequencies::strided> {};
 template <> struct Last<RotationDirection> : LastIs<RotationDirection::clockwise> {};

@@ -89,7 +89,7 @@ static int64_t hold_port(const char *name, const double *expected, const double 
     }
   }
   snprintf(message, size,
-           "%s: token %lld, element %lld of it%s is %.9g, expected %.9g; %.3g of its bound, %lld of %lld above theirs",
+           "%s: token %lld, element %lld of it%s is %.6g, expected %.6g; %.3g of its bound, %lld of %lld above theirs",
            name, (long long)(worst / inner % tokens), (long long)(worst % inner), outer > 1 ? " (a head's)" : "",
            (double)got[worst], expected[worst], worst_over, (long long)above, (long long)(outer * tokens * inner));
   return above;

@@ -72,7 +72,7 @@ def hold(name, got, seen=None):
     worst = np.unravel_index(np.argmax(over), over.shape)
     where = ", ".join(str(int(i)) for i in worst)
     assert over[worst] <= 1.0, (
-        f"{name}[{where}] is {got[worst]:.9g}, expected {expected[worst]:.9g} within {bound[worst]:.3g}; "
+        f"{name}[{where}] is {got[worst]:.6g}, expected {expected[worst]:.6g} within {bound[worst]:.3g}; "
         f"{int((over > 1.0).sum())} of {over.size} elements are above the bound of {port.DTYPE}"
     )
 
