@@ -5,7 +5,7 @@
 namespace posenc::inline v0_2::golden {
 namespace {
 
-// FNV-1a of 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/): where a name's numbers start.
+// FNV-1a of 64 bits (Fowler, Noll and Vo): where a name's numbers start.
 std::uint64_t seed_of(std::string_view name) {
   std::uint64_t hash = 14695981039346656037U;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;

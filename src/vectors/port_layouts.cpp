@@ -23,6 +23,7 @@ ConstTensorView without_batch(ConstTensorView view, int rank) {
       view.strides[axis - 1] = view.strides[axis];
     }
     --view.rank;
+    view.shape[static_cast<std::size_t>(view.rank)] = view.strides[static_cast<std::size_t>(view.rank)] = 0;
   }
   return view;
 }

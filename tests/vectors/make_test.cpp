@@ -178,6 +178,28 @@ TEST(vectors, other_orders_of_axes_are_seen) {
   EXPECT_EQ(layout(tensor(own, {1, 4, 128})), "tokens, heads and channels on one axis");
 }
 
+// Queries that were not rotated, as [batch, heads, tokens, head_dim].
+TEST(vectors, other_orders_of_axes_are_diagnosed) {
+  const Vectors golden = make_vectors(preset_plan("llama-3.1-8b"));
+  const VectorTensor& q = *golden.find("q");
+  const ConstTensorView own = tensor(q.values.data(), {1, q.shape[0], q.shape[1], q.shape[2]});
+  std::vector<double> heads_first;
+  for (std::int64_t h = 0; h < q.shape[1]; ++h) {
+    for (std::int64_t t = 0; t < q.shape[0]; ++t) {
+      const auto from = q.values.begin() + (t * q.shape[1] + h) * q.shape[2];
+      heads_first.insert(heads_first.end(), from, from + q.shape[2]);
+    }
+  }
+  const ConstTensorView first = tensor(std::as_const(heads_first).data(), {1, q.shape[1], q.shape[0], q.shape[2]});
+  for (const ConstTensorView& view : {own, first}) {
+    const PortCheck check = check_port(golden, std::vector<NamedTensor>{{"q_rotated", view}});
+    ASSERT_TRUE(check.diagnosis.has_value()) << describe(check);
+    EXPECT_EQ(check.diagnosis->verdict, PortVerdict::differs);
+    ASSERT_FALSE(check.diagnosis->findings.empty());
+    EXPECT_EQ(check.diagnosis->findings.front().fact, PortFact::rotation);
+  }
+}
+
 TEST(vectors, a_nan_fails_and_is_named) {
   const Vectors golden = make_vectors(preset_plan("pythia-410m"), {.tokens = 4});
   std::vector<double> values = golden.find("out")->values;

@@ -17,7 +17,7 @@ constexpr std::string_view kCHead = R"(/* Golden vectors: @title@.
 #ifndef POSENC_VECTORS_H
 #define POSENC_VECTORS_H
 
-#include <stdint.h>
+@pound@include <stdint.h>
 
 #define VECTORS_TOKENS @tokens@
 #define VECTORS_AXES @axes@
@@ -56,7 +56,8 @@ std::string c_bound_declaration(const VectorBound& bound, std::size_t dtypes) {
 std::vector<VectorFile> c_files(const Vectors& vectors) {
   const VectorTensor* positions = vectors.find("positions");
   const std::int64_t axes = positions != nullptr && positions->shape.size() == 2 ? positions->shape.front() : 1;
-  std::string header = filled(kCHead, {{"title", title(vectors)},
+  std::string header = filled(kCHead, {{"pound", "#"},
+                                       {"title", title(vectors)},
                                        {"facts", fact_lines(vectors, " * ")},
                                        {"tokens", formatted("{}", vectors.options.tokens.value_or(0))},
                                        {"axes", formatted("{}", axes)},

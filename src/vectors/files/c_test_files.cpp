@@ -5,15 +5,18 @@
 namespace posenc::inline v0_2::golden {
 namespace {
 
+// "@pound@include": what this folder's own files include is looked for by that word at the start of a line.
+const Filling kPound{"pound", "#"};
+
 constexpr std::string_view kCPortHeader = R"(/* The port under test: @title@.
  *
 @facts@ */
 #ifndef POSENC_PORT_H
 #define POSENC_PORT_H
 
-#include <stdint.h>
+@pound@include <stdint.h>
 
-#include "vectors.h"
+@pound@include "vectors.h"
 
 /* What the port stores its tensors in; -DPORT_DTYPE=VECTORS_BFLOAT16 says another. */
 #ifndef PORT_DTYPE
@@ -44,7 +47,7 @@ int port_attend(const float *q, const float *k, const float *v, const int64_t *p
 )";
 
 constexpr std::string_view kCPort = R"(/* Fill in both functions, and give PORT_DONE back. */
-#include "port.h"
+@pound@include "port.h"
 
 int port_rotate(const float *x, int64_t tokens, int64_t heads, int64_t head_dim, const int64_t *positions, float *out) {
   (void)x, (void)tokens, (void)heads, (void)head_dim, (void)positions, (void)out;
@@ -61,9 +64,9 @@ constexpr std::string_view kCHold = R"C(/* Holds one tensor of a port to its vec
 #ifndef POSENC_HOLD_PORT_H
 #define POSENC_HOLD_PORT_H
 
-#include <math.h>
-#include <stdint.h>
-#include <stdio.h>
+@pound@include <math.h>
+@pound@include <stdint.h>
+@pound@include <stdio.h>
 
 /* A score so far below all others is masked, whatever number stands for it. */
 #define HOLD_HIDDEN 1000.0
@@ -116,10 +119,10 @@ static int64_t hold_mask(const double *expected, int64_t heads, int64_t tokens, 
 constexpr std::string_view kCTest = R"(/* cc -std=c99 test_port.c port.c vectors.c -lm && ./a.out
  *
  * Exit code 0: the port is right. 1: it is not, or not filled in. */
-#include "hold_port.h"
-#include "port.h"
+@pound@include "hold_port.h"
+@pound@include "port.h"
 
-#include <stdlib.h>
+@pound@include <stdlib.h>
 
 /* The numbers as floats, which hold every input exactly; without numbers, NaN. The caller frees them. */
 static float *floats_of(const double *numbers, int64_t count) {
@@ -201,12 +204,12 @@ constexpr std::string_view kCRotationCalls =
 
 constexpr std::string_view kGoogleTest =
     R"(// c++ -std=c++17 test_port.cc port.cc vectors.c -lgtest -lgtest_main -pthread && ./a.out
-#include <gtest/gtest.h>
+@pound@include <gtest/gtest.h>
 
-#include <vector>
+@pound@include <vector>
 
-#include "hold_port.h"
-#include "port.h"
+@pound@include "hold_port.h"
+@pound@include "port.h"
 
 namespace {
 
@@ -271,7 +274,7 @@ bool c_attends(const Vectors& vectors) { return vectors.find("out") != nullptr; 
 std::string if_so(bool is_there, std::string_view text) { return std::string(is_there ? text : ""); }
 
 VectorFile c_port_header(const Vectors& vectors) {
-  return {"port.h", filled(kCPortHeader, {{"title", title(vectors)}, {"facts", fact_lines(vectors, " * ")}})};
+  return {"port.h", filled(kCPortHeader, {kPound, {"title", title(vectors)}, {"facts", fact_lines(vectors, " * ")}})};
 }
 
 }  // namespace
@@ -280,18 +283,20 @@ std::vector<VectorFile> c_test_files(const Vectors& vectors) {
   const std::string calls =
       if_so(c_rotates(vectors), kCRotationCalls) + if_so(c_attends(vectors), "  test_attention();\n");
   return {c_port_header(vectors),
-          {"port.c", std::string(kCPort)},
-          {"hold_port.h", std::string(kCHold)},
-          {"test_port.c", filled(kCTest, {{"rotation", if_so(c_rotates(vectors), kCRotation)},
+          {"port.c", filled(kCPort, {kPound})},
+          {"hold_port.h", filled(kCHold, {kPound})},
+          {"test_port.c", filled(kCTest, {kPound,
+                                          {"rotation", if_so(c_rotates(vectors), kCRotation)},
                                           {"attention", if_so(c_attends(vectors), kCAttention)},
                                           {"calls", calls}})}};
 }
 
 std::vector<VectorFile> googletest_files(const Vectors& vectors) {
   return {c_port_header(vectors),
-          {"port.cc", std::string(kCPort)},
-          {"hold_port.h", std::string(kCHold)},
-          {"test_port.cc", filled(kGoogleTest, {{"rotation", if_so(c_rotates(vectors), kGoogleRotation)},
+          {"port.cc", filled(kCPort, {kPound})},
+          {"hold_port.h", filled(kCHold, {kPound})},
+          {"test_port.cc", filled(kGoogleTest, {kPound,
+                                                {"rotation", if_so(c_rotates(vectors), kGoogleRotation)},
                                                 {"attention", if_so(c_attends(vectors), kGoogleAttention)}})}};
 }
 
