@@ -79,7 +79,7 @@ struct VectorBounds {
   bool operator==(const VectorBounds&) const = default;
 };
 
-struct Vectors {
+struct POSENC_API Vectors {
   Plan plan;              // as it was given
   VectorOptions options;  // as they were used: nothing is omitted but start, where positions were chosen
   std::string stack;
@@ -94,7 +94,7 @@ struct Vectors {
   std::vector<VectorBounds> bounds;      // float32, bfloat16, float16
   bool operator==(const Vectors&) const = default;
 
-  POSENC_API const VectorTensor* find(std::string_view name) const noexcept;  // null: not there
+  const VectorTensor* find(std::string_view name) const noexcept;  // null: not there
 };
 
 // Throws Error for a layer that is not there, that must be said since layers differ, that does not attend, or whose
@@ -103,9 +103,9 @@ struct Vectors {
 POSENC_API Vectors make_vectors(const Plan& plan, const VectorOptions& options = {});
 
 // The vectors' inputs as attend takes them, the whole numbers in memory of its own: it is neither copied nor moved.
-struct VectorCall {
+struct POSENC_API VectorCall {
   // Views of `vectors`, which has to outlive them. Throws Error for vectors that lack an input of their layer.
-  POSENC_API explicit VectorCall(const Vectors& vectors);
+  explicit VectorCall(const Vectors& vectors);
   VectorCall(const VectorCall&) = delete;
   VectorCall& operator=(const VectorCall&) = delete;
 

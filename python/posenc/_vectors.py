@@ -38,9 +38,7 @@ def vectors(
     not attend, and for what its rules refuse.
     """
     of = plan if isinstance(plan, Plan) else read_plan(plan)
-    return _posenc._make_vectors(
-        of, stack=stack, layer=layer, tokens=tokens, start=start, length=length, cross=cross
-    )
+    return _posenc._make_vectors(of, stack=stack, layer=layer, tokens=tokens, start=start, length=length, cross=cross)
 
 
 def write_vectors(
