@@ -8,6 +8,7 @@
 #include "posenc/compare.h"         // what differs between two plans, and what follows
 #include "posenc/convert.h"         // a checkpoint's q and k projections to the other pairing
 #include "posenc/diagnose.h"        // what a port's rotation did
+#include "posenc/emit.h"            // a layer as code
 #include "posenc/error.h"           // Error, FileError, Result
 #include "posenc/grid_positions.h"  // positions of text, images and videos
 #include "posenc/info.h"            // version, instruction sets

@@ -23,6 +23,7 @@ from ._command import command as command
 from ._compare import compare as compare
 from ._convert import convert as convert
 from ._diagnose import diagnose as diagnose
+from ._emit import emit as emit
 from ._errors import FileError as FileError
 from ._override import override as override
 from ._override import override_patches as override_patches

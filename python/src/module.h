@@ -1,7 +1,7 @@
 // The extension module, bound by topic.
 // Each bind_X() is the file bind/bind_X.cpp and adds the functions and classes of one topic to posenc._posenc. Names
 // without a leading underscore are public: posenc/__init__.py re-exports them. The others are wrapped in Python
-// (_read_plan.py, _compare.py, _convert.py, _diagnose.py, _vectors.py, reference.py), or serve tests.
+// (_read_plan.py, _compare.py, _convert.py, _diagnose.py, _emit.py, _vectors.py, reference.py), or serve tests.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -26,6 +26,7 @@ void bind_compare(nb::module_& module);
 void bind_convert(nb::module_& module);
 void bind_diagnose(nb::module_& module);
 void bind_vectors(nb::module_& module);
+void bind_emit(nb::module_& module);
 void bind_input(nb::module_& module);
 void bind_linear(nb::module_& module);
 void bind_named_weights(nb::module_& module);

@@ -25,6 +25,7 @@ LAYERS = {
     "src/diagnose": {"std", "public", "diagnose", "plan", "io", "reference", "math", "base", "fmt"},
     "src/convert": {"std", "public", "convert", "plan", "io", "math", "base", "fmt"},
     "src/vectors": {"std", "public", "vectors", "plan", "io", "reference", "math", "base", "fmt", "unistd.h"},
+    "src/emit": {"std", "public", "emit", "io", "base", "fmt"},
     "src/properties": {"std", "public", "properties", "cpu", "math", "base", "fmt"},
     "src/c": {"std", "public", "c"},
     "tools/posenc": {"std", "public", "tools", "fmt", "CLI", "fcntl.h", "signal.h", "sys/stat.h", "unistd.h",

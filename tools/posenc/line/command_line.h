@@ -10,6 +10,7 @@
 #include "line/model_word.h"
 #include "plot/plot_arguments.h"
 #include "posenc/attend.h"
+#include "posenc/emit.h"
 #include "posenc/feature_map.h"
 #include "posenc/info.h"
 #include "posenc/rope.h"
@@ -146,6 +147,18 @@ struct CheckArguments {
   bool bf16 = false;
   bool json = false;
 };
+// posenc emit. `out`: a folder; omitted: standard output.
+struct EmitArguments {
+  ModelWord model;
+  EmitTarget as = EmitTarget::numpy;
+  std::optional<std::string> stack;
+  std::optional<std::int64_t> layer;
+  bool cross = false;
+  std::optional<std::int64_t> length;
+  std::optional<std::string> out;
+  bool force = false;
+  bool json = false;
+};
 // posenc bench rotate: whose shapes and frequencies are timed. Dtypes and numbers of tokens are fixed; threads are
 // those of POSENC_THREADS or the machine.
 struct BenchRotateArguments {
@@ -196,7 +209,7 @@ struct Words {
 // What was asked for: one command with its arguments. main() has a run() for each.
 using Command =
     std::variant<InspectArguments, CompareArguments, RotateArguments, AttendArguments, DiagnoseArguments,
-                 ConvertArguments, VectorsArguments, CheckArguments, PlotArguments, BenchRotateArguments,
+                 ConvertArguments, VectorsArguments, CheckArguments, EmitArguments, PlotArguments, BenchRotateArguments,
                  BenchAttendArguments, PropertiesArguments, InfoArguments, PresetsArguments, DemoArguments, Words>;
 
 // A command line that cannot be followed. what() is the message, without "posenc: ".

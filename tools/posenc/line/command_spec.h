@@ -67,6 +67,7 @@ CommandSpec diagnose_spec();
 CommandSpec convert_spec();
 CommandSpec vectors_spec();
 CommandSpec check_spec();
+CommandSpec emit_spec();
 CommandSpec bench_spec();
 CommandSpec plot_spec();
 CommandSpec properties_spec();

@@ -1,0 +1,29 @@
+// The languages: each writes a recipe down, in a file of its own. python_like.h and c_like.h have what several share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "emit/recipe.h"
+
+namespace posenc::code {
+
+struct Written {
+  std::string file_name;
+  std::string text;
+  std::vector<EmittedFunction> functions;
+};
+
+Written numpy_code(const Recipe& recipe);
+Written torch_code(const Recipe& recipe);
+Written triton_code(const Recipe& recipe);
+Written c_code(const Recipe& recipe);
+Written cpp_code(const Recipe& recipe);
+Written cuda_code(const Recipe& recipe);
+Written metal_code(const Recipe& recipe);
+
+// The first comment: what this is, what it does, what it does not, whose it is. `language`: "NumPy"; `use`: how its
+// functions are called, a sentence or more.
+std::string header(const Recipe& recipe, std::string_view mark, std::string_view language, std::string_view use);
+
+}  // namespace posenc::code
