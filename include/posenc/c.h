@@ -11,8 +11,8 @@
 // - Tensors, strings and arrays belong to the caller and are used during the call only; a prepared layer's weights and
 //   a prepared input's tables, as long as it is. Strings are UTF-8 and end in 0.
 // - Shapes, strides, pairings, directions and errors are those of the C++ headers: tensor.h, rotate.h, rotary_table.h,
-//   add_input.h, attend.h, prepared_layer.h, attend_linear.h, read_plan.h, convert.h, vectors.h. Sizes are int64_t;
-//   strides count elements.
+//   add_input.h, attend.h, prepared_layer.h, attend_linear.h, read_plan.h, convert.h, emit.h, vectors.h. Sizes are
+//   int64_t; strides count elements.
 // - Before posenc 1.0 a minor version may change all of this.
 #ifndef POSENC_C_H
 #define POSENC_C_H
@@ -67,6 +67,24 @@ POSENC_API posenc_status posenc_plan_override(const posenc_plan* plan, const cha
 // `size` as for posenc_plan_json.
 POSENC_API posenc_status posenc_plan_override_patches(const posenc_plan* plan, const char* const* settings,
                                                       int64_t count, const char* config_json, char* json, size_t* size);
+
+// ---- Code ----
+
+typedef struct posenc_emit_options {
+  size_t size;
+  const char* as;     // "numpy", "torch", "c", "cpp", "cuda", "triton" or "metal"
+  const char* stack;  // by its name; NULL: the first
+  int64_t layer;      // its number, from 0; -1: any, where all layers of the stack are alike
+  int32_t cross;      // 1: its attention to an encoder instead of that to itself
+  int32_t reserved;
+} posenc_emit_options;
+#define POSENC_EMIT_OPTIONS_INIT \
+  { .size = sizeof(posenc_emit_options), .layer = -1 }
+
+// What a layer does with positions, as code (emit.h). `*size` as for posenc_plan_json. POSENC_WRONG_ARGUMENT, too, for
+// what the language cannot express or emit does not write yet, by the scheme's name.
+POSENC_API posenc_status posenc_emit(const posenc_plan* plan, const posenc_emit_options* options, char* text,
+                                     size_t* size);
 
 // ---- Tables ----
 

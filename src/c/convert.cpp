@@ -45,7 +45,7 @@ ConvertArgs arguments_of(const posenc_convert_args& given) {
 }
 
 // As much of the text as fits, and a 0 behind it.
-void give_text(const std::string& text, char* to, size_t* size) {
+void give_what_fits(const std::string& text, char* to, size_t* size) {
   if (size == nullptr) return;
   const size_t room = *size;
   *size = text.size() + 1;
@@ -73,7 +73,7 @@ posenc_status posenc_convert(const posenc_convert_args* args, char* json, size_t
     }
     const posenc::Result<posenc::Conversion> done = posenc::convert(wanted);
     if (!done) return c::keep(stopped ? POSENC_CANCELLED : POSENC_WRONG_FILE, done.error().message());
-    c::give_text(posenc::to_json(*done), json, size);
+    c::give_what_fits(posenc::to_json(*done), json, size);
     return POSENC_OK;
   });
 }

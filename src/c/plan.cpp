@@ -1,7 +1,6 @@
 // Plans for C: posenc_plan_read and its kin (read_plan.h), presets, settings (override_plan.h), and the plan as JSON in
 // the caller's memory, in two calls: one that asks for the size and one that fills it.
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,6 +10,7 @@
 #include "c/arguments.h"
 #include "c/handles.h"
 #include "c/status.h"
+#include "c/text.h"
 #include "posenc/override_plan.h"
 #include "posenc/read_plan.h"
 #include "posenc/version.h"
@@ -23,18 +23,6 @@ posenc_status give(Result<Plan> plan, posenc_plan*& to) {
   if (!plan) return keep(POSENC_WRONG_FILE, plan.error().message());
   to = std::make_unique<posenc_plan>(posenc_plan{std::move(plan).value()}).release();
   return POSENC_OK;
-}
-
-// In two calls: one that asks for the size, and one that has the room.
-void give_text(const char* where, const std::string& text, char* to, std::size_t* size) {
-  const std::size_t room = required(where, "size", size);
-  // Set before too little room is refused: the caller knows then how much to bring.
-  *size = text.size() + 1;
-  if (to == nullptr) return;
-  if (room < text.size() + 1) {
-    throw Error(where, {"*size", "be at least " + std::to_string(text.size() + 1), std::to_string(room)});
-  }
-  std::memcpy(to, text.c_str(), text.size() + 1);
 }
 
 std::vector<std::string> words_of(const char* where, const char* const* settings, std::int64_t count) {
@@ -113,7 +101,7 @@ void posenc_plan_free(posenc_plan* plan) { delete plan; }
 posenc_status posenc_plan_json(const posenc_plan* plan, char* json, size_t* size) {
   return c::guarded([&] {
     constexpr const char* kWhere = "posenc_plan_json";
-    c::give_text(kWhere, to_json(c::required(kWhere, "plan", plan).plan), json, size);
+    c::give_text(kWhere, to_json(c::required(kWhere, "plan", plan).plan), json, c::required(kWhere, "size", size));
   });
 }
 
@@ -135,6 +123,7 @@ posenc_status posenc_plan_override_patches(const posenc_plan* plan, const char* 
     const posenc::Plan& given = c::required(kWhere, "plan", plan).plan;
     const std::vector<std::string> words = c::words_of(kWhere, settings, count);
     const std::string_view config = config_json == nullptr ? std::string_view() : std::string_view(config_json);
-    c::give_text(kWhere, to_json(posenc::override_patches(given, words, config)), json, size);
+    c::give_text(kWhere, to_json(posenc::override_patches(given, words, config)), json,
+                 c::required(kWhere, "size", size));
   });
 }

@@ -10,6 +10,7 @@
 #include "c/arguments.h"
 #include "c/handles.h"
 #include "c/status.h"
+#include "c/text.h"
 
 namespace posenc::c {
 namespace {
@@ -44,17 +45,6 @@ posenc_status give_vectors(Result<Vectors> vectors, posenc_vectors*& to) {
   if (!vectors) return keep(POSENC_WRONG_FILE, vectors.error().message());
   to = std::make_unique<posenc_vectors>(posenc_vectors{std::move(vectors).value()}).release();
   return POSENC_OK;
-}
-
-// `size` is set before too little room is refused: the caller knows then how much to bring.
-void give_text(const char* where, const std::string& text, char* to, std::size_t& size) {
-  const std::size_t room = size;
-  size = text.size() + 1;
-  if (to == nullptr) return;
-  if (room < size) {
-    throw Error(where, {"*json_size", "be at least " + std::to_string(size), std::to_string(room)});
-  }
-  std::memcpy(to, text.c_str(), size);
 }
 
 }  // namespace
@@ -139,6 +129,6 @@ posenc_status posenc_check_port(const posenc_check_port_args* args) {
     }
     const posenc::PortCheck check = posenc::check_port(of, outputs, options);
     passes = check.passes ? 1 : 0;
-    if (given.json_size != nullptr) c::give_text(kWhere, to_json(check), given.json, *given.json_size);
+    if (given.json_size != nullptr) c::give_text(kWhere, to_json(check), given.json, *given.json_size, "*json_size");
   });
 }

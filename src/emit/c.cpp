@@ -50,6 +50,7 @@ Dialect c_dialect() {
           .mathematics = c_function_name,
           .tanh = "tanhf",
           .pi = "PI",
+          .whole_functions = {},
           .whole_limit = "({0} % {1} ? {0} : {1})",
           .cast = "($)@",
           .size = "size_t",

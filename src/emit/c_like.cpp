@@ -79,11 +79,11 @@ Spelling spelling(const Expr& expr, const Dialect& dialect, bool is_wide) {
         out.needs[1] = kAdd;
         return out;
       }
-      return called(c_call(expr.type == Type::whole ? std::string(expr.op == Op::smaller ? "min" : "max")
+      return called(c_call(expr.type == Type::whole ? dialect.whole_functions + (expr.op == Op::smaller ? "min" : "max")
                                                     : dialect.mathematics(expr.op, is_wide),
                            2));
     case Op::absolute:
-      if (expr.type == Type::whole) return called("abs({0})");
+      if (expr.type == Type::whole) return called(dialect.whole_functions + "abs({0})");
       return called(c_call(dialect.mathematics(expr.op, is_wide), 1));
     case Op::power: return called(c_call(dialect.mathematics(expr.op, is_wide), 2));
     case Op::exponential:
@@ -161,14 +161,6 @@ std::string called_for(const Recipe& recipe, const Function& function) {
   return function.name + "(" + joined(arguments, ", ") + ")";
 }
 
-bool reads_the_prefix(const Recipe& recipe) {
-  if (!recipe.visible) return false;
-  for (const Parameter& parameter : recipe.visible->parameters) {
-    if (parameter.from == From::prefix) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 std::string declared(std::string_view pattern, std::string_view name) { return replaced(pattern, '@', name); }
@@ -199,6 +191,7 @@ bool uses(const Recipe& recipe, Op op) {
   for (const Function& bias : recipe.biases) all.push_back(&bias);
   if (recipe.rotation) all.push_back(&recipe.rotation->inv_freq);
   if (recipe.query_scale) all.push_back(&*recipe.query_scale);
+  if (recipe.visible) all.push_back(&*recipe.visible);
   for (const Function* function : all) {
     if (has(*function, op)) return true;
   }
@@ -362,15 +355,13 @@ std::vector<AttentionParameter> c_parameters(const Recipe& recipe) {
                    "positions"});
     out.push_back({"k_order", Kind::wholes, ""});
   }
-  if (recipe.reads_positions) {
-    out.push_back({"q_positions", Kind::wholes,
-                   recipe.axes > 1 ? "[axes, queries], k_positions [axes, keys]" : "[queries], k_positions [keys]"});
-    out.push_back({"k_positions", Kind::wholes, ""});
-  }
+  const std::string more = recipe.axes > 1 ? "[axes, " : "[";
+  if (recipe.reads(From::q_position)) out.push_back({"q_positions", Kind::wholes, more + "queries]"});
+  if (recipe.reads(From::k_position)) out.push_back({"k_positions", Kind::wholes, more + "keys]"});
   for (const Table& table : recipe.tables) {
     out.push_back({table.name, table.is_mask ? Kind::truths : Kind::floats, table.shape + ": " + table.comment});
   }
-  if (reads_the_prefix(recipe)) out.push_back({"prefix", Kind::whole, "tokens at the front that all may see"});
+  if (recipe.reads(From::prefix)) out.push_back({"prefix", Kind::whole, "tokens at the front that all may see"});
   out.push_back({"out", Kind::out, "[queries, heads, value_dim]"});
   return out;
 }

@@ -20,6 +20,7 @@ struct Dialect {
   std::function<std::string(Op, bool is_wide)> mathematics;
   std::string tanh;
   std::string pi;
+  std::string whole_functions;  // before abs, min and max of whole numbers: "std::"
   std::string whole_limit;  // "({0} < {1} ? {0} : {1})" with %: < or >; empty: min and max by `mathematics`
   std::string cast;         // of @ to $: "($)@", "$(@)"
   std::string size;         // "size_t"

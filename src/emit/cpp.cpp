@@ -49,6 +49,7 @@ Dialect cpp_dialect() {
           .mathematics = cpp_function_name,
           .tanh = "std::tanh",
           .pi = "std::numbers::pi",
+          .whole_functions = "std::",
           .whole_limit = {},
           .cast = "$(@)",
           .size = "std::size_t",
@@ -154,7 +155,7 @@ Written cpp_code(const Recipe& recipe) {
   const Dialect dialect = cpp_dialect();
   Lines out;
   out.add(header(recipe, "// ", "C++20", c_use(recipe)) + "#pragma once\n");
-  if (recipe.visible || !recipe.biases.empty()) out.add("#include <algorithm>");
+  if (uses(recipe, Op::smaller) || uses(recipe, Op::larger)) out.add("#include <algorithm>");
   if (uses(recipe, Op::round_bfloat16)) out.add("#include <bit>");
   out.add("#include <cmath>\n#include <cstddef>");
   if (uses(recipe, Op::round_bfloat16)) out.add("#include <cstdint>");

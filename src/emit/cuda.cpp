@@ -50,6 +50,7 @@ Dialect cuda_dialect() {
           .mathematics = cuda_function_name,
           .tanh = "tanhf",
           .pi = "PI",
+          .whole_functions = {},
           .whole_limit = {},
           .cast = "$(@)",
           .size = "size_t",

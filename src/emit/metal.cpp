@@ -55,6 +55,7 @@ Dialect metal_dialect() {
           .mathematics = metal_function_name,
           .tanh = "precise::tanh",
           .pi = "M_PI_F",
+          .whole_functions = {},
           .whole_limit = {},
           .cast = "$(@)",
           .size = "size_t",

@@ -111,11 +111,9 @@ void add_numpy_attention(Lines& out, const Recipe& recipe) {
     out.add("k, v = np.repeat(k, GROUP, axis=-2), np.repeat(v, GROUP, axis=-2)  # head h: KV head h // GROUP", 4);
   }
   out.add("scores = SOFTMAX_SCALE * np.einsum(\"...ihc,...jhc->...hij\", q, k)", 4);
-  const bool matrix = !recipe.biases.empty() || recipe.query_scale;
-  if (matrix) {
-    out.add("h = np.arange(HEADS)[:, None, None]", 4);
-    out.add("i, j = np.asarray(q_positions)[..., :, None], np.asarray(k_positions)[..., None, :]", 4);
-  }
+  if (recipe.reads(From::head)) out.add("h = np.arange(HEADS)[:, None, None]", 4);
+  if (recipe.reads(From::q_position)) out.add("i = q_positions[..., :, None]", 4);
+  if (recipe.reads(From::k_position)) out.add("j = k_positions[..., None, :]", 4);
   if (recipe.query_scale) {
     out.add("scores = scores * " + call_text("query_scale", arguments_of(*recipe.query_scale, argument)), 4);
   }
@@ -163,7 +161,7 @@ Written numpy_code(const Recipe& recipe) {
     add_docstring(out, "To the nearest bfloat16, ties to even.");
     out.add("bits = np.asarray(x, dtype=np.float32).view(np.uint32)", 4);
     out.add("bits = (bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)", 4);
-    out.add("return bits.view(np.float32)", 4);
+    out.add("return bits.view(np.float32).astype(float)", 4);
   }
   const auto add = [&](const Function& function) {
     add_function(out, function, numpy_spelling, {.parameters = names_of(function.parameters), .doc = function.comment});

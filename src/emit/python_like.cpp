@@ -144,20 +144,13 @@ std::vector<std::string> names_of(const std::vector<Parameter>& parameters) {
   return out;
 }
 
-bool reads_prefix(const Recipe& recipe) {
-  if (!recipe.visible) return false;
-  for (const Parameter& parameter : recipe.visible->parameters) {
-    if (parameter.from == From::prefix) return true;
-  }
-  return false;
-}
-
 std::vector<std::string> attention_parameters(const Recipe& recipe) {
   std::vector<std::string> out{"q", "k", "v"};
   if (recipe.visible) out.insert(out.end(), {"q_order", "k_order"});
-  if (recipe.reads_positions) out.insert(out.end(), {"q_positions", "k_positions"});
+  if (recipe.reads(From::q_position)) out.emplace_back("q_positions");
+  if (recipe.reads(From::k_position)) out.emplace_back("k_positions");
   for (const Table& table : recipe.tables) out.push_back(table.name);
-  if (reads_prefix(recipe)) out.emplace_back("prefix");
+  if (recipe.reads(From::prefix)) out.emplace_back("prefix");
   return out;
 }
 
@@ -173,20 +166,25 @@ std::string attention_doc(const Recipe& recipe, bool has_batches) {
         "\nq_order [queries], k_order [keys]: places in the sequence, which the mask counts by; of text the "
         "positions.";
   }
-  if (recipe.reads_positions) {
-    text += recipe.axes > 1 ? "\nq_positions [axes, queries], k_positions [axes, keys]: coordinates of the tokens."
-                            : "\nq_positions [queries], k_positions [keys]: positions of the tokens.";
-  }
+  const char* what = recipe.axes > 1 ? "[axes, {}]: coordinates of the tokens." : "[{}]: positions of the tokens.";
+  const auto say = [&](const char* name, const char* tokens) {
+    std::string shape = what;
+    text += "\n" + std::string(name) + " " + shape.replace(shape.find("{}"), 2, tokens);
+  };
+  if (recipe.reads(From::q_position)) say("q_positions", "queries");
+  if (recipe.reads(From::k_position)) say("k_positions", "keys");
   for (const Table& table : recipe.tables) text += "\n" + table.name + " " + table.shape + ": " + table.comment + ".";
-  if (reads_prefix(recipe)) text += "\nprefix: how many tokens at the front all may see.";
+  if (recipe.reads(From::prefix)) text += "\nprefix: how many tokens at the front all may see.";
   return text;
 }
 
 std::vector<std::string> layer_parameters(const Recipe& recipe) {
   std::vector<std::string> out = attention_parameters(recipe);
   if (recipe.rotation) {
-    if (!recipe.reads_positions) {
-      out.insert(out.begin() + (recipe.visible ? 5 : 3), {"q_positions", "k_positions"});
+    std::size_t at = recipe.visible ? 5 : 3;
+    for (const char* positions : {"q_positions", "k_positions"}) {
+      if (at == out.size() || out[at] != positions) out.insert(out.begin() + static_cast<std::ptrdiff_t>(at), positions);
+      ++at;
     }
     if (recipe.rotation->of_length) out.emplace_back("length");
   }

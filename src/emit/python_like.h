@@ -71,8 +71,6 @@ std::string attention_doc(const Recipe& recipe, bool has_batches);
 std::vector<std::string> layer_parameters(const Recipe& recipe);
 void add_layer(Lines& out, const Recipe& recipe);
 
-bool reads_prefix(const Recipe& recipe);
-
 // "[..., tokens, PAIRS]": what cos_sin takes and gives; what rotate does.
 std::string cos_sin_doc(const Recipe& recipe);
 std::string rotate_doc(const Recipe& recipe, bool has_batches);

@@ -107,6 +107,13 @@ void check_numbers(const Recipe& recipe) {
 
 }  // namespace
 
+bool Recipe::reads(From from) const {
+  const auto does = [&](const Function& function) {
+    return std::ranges::any_of(function.parameters, [&](const Parameter& one) { return one.from == from; });
+  };
+  return (query_scale && does(*query_scale)) || (visible && does(*visible)) || std::ranges::any_of(biases, does);
+}
+
 void refuse(std::string_view what, std::string_view why) {
   throw Error("emit", {"layer", "be one that can be written as code", std::string(what) + ": " + std::string(why)});
 }

@@ -101,7 +101,9 @@ struct Recipe {
   std::vector<Table> tables{};          // in the order of the parameters of attention
   std::optional<SoftCap::Order> cap{};  // with the constant soft_cap
   bool sinks = false;
-  bool reads_positions = false;  // attention itself does, beside the rotation
+
+  // Whether attention itself, beside the rotation, takes an argument from there.
+  bool reads(From from) const;
 };
 
 // Of `layer`, which is of plan.stacks[stack]. Throws Error, naming what cannot be written and why.

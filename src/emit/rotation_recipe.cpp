@@ -180,16 +180,16 @@ void scale(const Llama3Scaling& rule, Frequency& f) {
       "arXiv 2407.21783";
   f.let("frequency", f.unscaled());
   f.let("wavelength", real(2.0) * pi() / frequency);
-  Expr near = frequency;
+  Expr shorter = frequency;
   // Equal bounds leave nothing between, and the blend would divide by 0 (Llama 4 Scout).
   if (rule.high_freq_factor > rule.low_freq_factor) {
     f.let("t", (original / wavelength - low) / (high - low));
     const Expr t = let_name("t");
     f.let("blend", (real(1.0) - t) * frequency / number_of("factor") + t * frequency);
-    f.let("near", choose(wavelength < original / high, frequency, let_name("blend")));
-    near = let_name("near");
+    f.let("shorter", choose(wavelength < original / high, frequency, let_name("blend")));
+    shorter = let_name("shorter");
   }
-  f.function().result = choose(original / low < wavelength, frequency / number_of("factor"), std::move(near));
+  f.function().result = choose(original / low < wavelength, frequency / number_of("factor"), std::move(shorter));
 }
 
 void scale(const ProportionalScaling& rule, Frequency& f) {

@@ -47,7 +47,6 @@ struct Scores {
   void bias(Function function, std::string fact) const {
     recipe.biases.push_back(std::move(function));
     recipe.facts.emplace_back("bias", std::move(fact));
-    recipe.reads_positions = true;
   }
 };
 
@@ -337,7 +336,6 @@ void add_scores(Recipe& recipe, const LayerPlan& layer, const Sources& sources) 
                           .comment = std::move(row.comment),
                           .parameters = {{"i", Type::whole, From::q_position}},
                           .result = std::move(row.result)};
-    recipe.reads_positions = true;
   }
   std::visit([&](const auto& scheme) { add_values(scheme, recipe); }, layer.value);
 }

@@ -124,11 +124,9 @@ void add_torch_attention(Lines& out, const Recipe& recipe) {
     out.add("k, v = k.repeat_interleave(GROUP, dim=-2), v.repeat_interleave(GROUP, dim=-2)", 4);
   }
   out.add("scores = SOFTMAX_SCALE * torch.einsum(\"...ihc,...jhc->...hij\", q.float(), k.float())", 4);
-  const bool matrix = !recipe.biases.empty() || recipe.query_scale;
-  if (matrix) {
-    out.add("h = torch.arange(HEADS, device=q.device)[:, None, None]", 4);
-    out.add("i, j = q_positions[..., :, None], k_positions[..., None, :]", 4);
-  }
+  if (recipe.reads(From::head)) out.add("h = torch.arange(HEADS, device=q.device)[:, None, None]", 4);
+  if (recipe.reads(From::q_position)) out.add("i = q_positions[..., :, None]", 4);
+  if (recipe.reads(From::k_position)) out.add("j = k_positions[..., None, :]", 4);
   if (recipe.query_scale) {
     out.add("scores = scores * " + call_text("query_scale", arguments_of(*recipe.query_scale, argument)), 4);
   }

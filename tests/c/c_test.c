@@ -44,6 +44,31 @@ static posenc_tensor rows(float* data, int64_t count, int64_t channels) {
   return out;
 }
 
+static void code(void) {
+  posenc_plan* plan = NULL;
+  EXPECT(posenc_plan_preset("gemma-3-4b", &plan) == POSENC_OK);
+  posenc_emit_options options = POSENC_EMIT_OPTIONS_INIT;
+  size_t size = 0;
+  EXPECT_ERROR(posenc_emit(plan, &options, NULL, &size), POSENC_WRONG_ARGUMENT,
+               "[posenc_emit] options->as must be given but is NULL");
+  options.as = "fortran";
+  EXPECT_ERROR(posenc_emit(plan, &options, NULL, &size), POSENC_WRONG_ARGUMENT,
+               "[posenc_emit] options->as must be one of numpy, torch, c, cpp, cuda, triton, metal but is fortran");
+  options.as = "c";
+  EXPECT(posenc_emit(plan, &options, NULL, &size) == POSENC_WRONG_ARGUMENT);  // layers differ
+  EXPECT(strstr(posenc_last_error(), "[emit] layer must be given") != NULL);
+  options.layer = 5;
+  EXPECT(posenc_emit(plan, &options, NULL, &size) == POSENC_OK);
+  char* const text = malloc(size);
+  size_t room = size - 1;
+  EXPECT(posenc_emit(plan, &options, text, &room) == POSENC_WRONG_ARGUMENT);
+  EXPECT(room == size);
+  EXPECT(posenc_emit(plan, &options, text, &room) == POSENC_OK);
+  EXPECT(strlen(text) + 1 == size && strstr(text, "void attention(") != NULL);
+  free(text);
+  posenc_plan_free(plan);
+}
+
 static void rotation(void) {
   enum { kTokens = 3, kHeads = 2, kDim = 128, kCount = kTokens * kHeads * kDim };
   posenc_plan* plan = NULL;
@@ -303,6 +328,7 @@ static void sinusoids(void) {
 int main(void) {
   EXPECT(strlen(posenc_version()) >= 5);
   plans();
+  code();
   rotation();
   own_frequencies();
   cache();

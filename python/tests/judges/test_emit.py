@@ -1,0 +1,426 @@
+"""Code that posenc.emit writes, run in its language and held against the float64 reference.
+
+Each case is a layer whose schemes are others. NumPy computes in float64 and is held to that; the others round tensors to
+float32, and their bound is what that rounding makes of scores and sums, to first order."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass, field
+
+import emitted
+import numpy as np
+import pytest
+
+import posenc
+
+HALF_UNIT = 2.0**-24
+# On both sides of edges of windows, chunks, buckets and trained lengths.
+POSITIONS = np.array([0, 1, 2, 3, 7, 8, 9, 31, 127, 128, 129, 511, 512, 513, 1023, 1024, 4095, 4096, 8191, 8192, 8193,
+                      40000])  # fmt: skip
+TEXT = ("numpy", "torch", "c", "cpp", "cuda", "metal")
+
+
+@dataclass
+class Case:
+    name: str
+    plan: posenc.Plan
+    layer: int | None = None
+    stack: str | None = None
+    cross: bool = False
+    length: int | None = None
+    inputs: dict = field(default_factory=dict)  # beside q, k, v, positions and order
+
+    def layer_plan(self):
+        stacks = [of for of in self.plan.stacks if self.stack in (None, of.name)]
+        kind = "cross_attention" if self.cross else "attention"
+        return next(of for of in stacks[0].layers if self.layer in (None, of.index) and of.kind == kind)
+
+    def emit(self, language):
+        return posenc.emit(self.plan, language, layer=self.layer, stack=self.stack, cross=self.cross)
+
+
+def changed(plan, **changes):
+    """A plan of the first layer alone, with other facts."""
+    layer = plan.stacks[0].layers[0].replace(**changes)
+    return plan.replace(stacks=(plan.stacks[0].replace(layers=(layer,)),))
+
+
+LLAMA = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 8, "num_key_value_heads": 2,
+         "num_hidden_layers": 2, "max_position_embeddings": 4096, "rope_theta": 10000.0}  # fmt: skip
+BLOOM = {"model_type": "bloom", "n_layer": 2, "n_head": 12, "hidden_size": 96, "seq_length": 2048}
+MPT = {"model_type": "mpt", "n_layers": 2, "n_heads": 8, "d_model": 64, "max_seq_len": 2048,
+       "attn_config": {"alibi": True}}  # fmt: skip
+FALCON = {"model_type": "falcon", "num_hidden_layers": 2, "num_attention_heads": 8, "hidden_size": 64, "alibi": True,
+          "multi_query": False, "new_decoder_architecture": False}  # fmt: skip
+QWEN2_VL = {"model_type": "qwen2_vl", "hidden_size": 512, "num_attention_heads": 4, "num_key_value_heads": 2,
+            "num_hidden_layers": 2, "rope_theta": 1000000.0, "max_position_embeddings": 32768,
+            "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}}  # fmt: skip
+LLAMA4 = {"model_type": "llama4_text", "hidden_size": 64, "num_attention_heads": 8, "num_key_value_heads": 2,
+          "num_hidden_layers": 4, "head_dim": 8, "attention_chunk_size": 512, "max_position_embeddings": 131072,
+          "rope_theta": 500000.0, "no_rope_layers": [1, 1, 1, 0], "attn_temperature_tuning": True,
+          "floor_scale": 128, "attn_scale": 0.1, "use_qk_norm": False}  # fmt: skip
+
+
+def with_rope(**changes):
+    """A small Llama whose rotation is another."""
+    plan = posenc.read_plan(LLAMA)
+    rotate = plan.stacks[0].layers[0].rotate[0]
+    return changed(plan, rotate=(rotate.replace(scheme=rotate.rope.replace(**changes)),))
+
+
+def cases():
+    small = posenc.read_plan(LLAMA)
+    yield Case("llama 3.1", posenc.read_plan("llama-3.1-8b"))
+    yield Case("gpt-oss, window", posenc.read_plan("gpt-oss-20b"), layer=0)
+    yield Case("olmo 3.1, yarn", posenc.read_plan("olmo-3.1-32b"), layer=3)
+    yield Case("longrope, short", posenc.read_plan("phi-3.5-mini"), length=4096)
+    yield Case("longrope, long", posenc.read_plan("phi-3.5-moe"), length=40001)
+    yield Case("dynamic ntk", posenc.read_plan("internlm3-8b"), length=40001)
+    yield Case("glm, partial and interleaved", posenc.read_plan("glm-4-9b"))
+    yield Case("gemma 3, sliding", posenc.read_plan("gemma-3-4b"), layer=0)
+    yield Case("gemma 3, full", posenc.read_plan("gemma-3-4b"), layer=5)
+    yield Case("gemma 2, soft cap", posenc.read_plan("gemma-2-9b"), layer=1)
+    yield Case("gpt-j", posenc.read_plan("gpt-j-6b"))
+    yield Case("deepseek, mla", posenc.read_plan("deepseek-v2-lite"))
+    yield Case("deepseek 3.2, sparse", posenc.read_plan("deepseek-v3.2"))
+    yield Case("bloom, alibi by column", posenc.read_plan(BLOOM))
+    yield Case("mpt, alibi", posenc.read_plan(MPT))
+    yield Case("falcon, alibi in bfloat16", posenc.read_plan(FALCON))
+    yield Case("t5, encoder", posenc.read_plan("t5-base"), stack="encoder")
+    yield Case("t5, decoder", posenc.read_plan("flan-t5-large"), stack="decoder")
+    yield Case("t5, cross", posenc.read_plan("t5-base"), stack="decoder", cross=True)
+    yield Case("qwen2-vl, m-rope", posenc.read_plan(QWEN2_VL), stack="decoder")
+    yield Case("llama 4, chunks", posenc.read_plan(LLAMA4), layer=0)
+    yield Case("llama 4, nope", posenc.read_plan(LLAMA4), layer=3)
+    yield Case("no positions", posenc.read_plan("gpt2"))
+    yield Case("p-rope", with_rope(scaling=posenc.ProportionalScaling(partial_rotary_factor=0.5, factor=2.0)))
+    yield Case("static ntk", with_rope(scaling=posenc.NtkScaling(alpha=4.0)))
+    yield Case("factors", with_rope(scaling=posenc.FactorListScaling(factors=(1.0, 1.5, 2.0, 8.0))))
+    yield Case("clockwise", with_rope(rotation_direction="clockwise"))
+    yield Case("qwen 1", with_rope(scaling=posenc.QwenNtkScaling(seq_length=8192)).replace(length=40001), length=40001)
+    axes = posenc.AxisMap(names=("h", "w"), of_pair=(0, 0, 1, 1))
+    yield Case("axes of their own frequencies", with_rope(axes=axes, axis_frequencies="per_axis"))
+    yield Case("axes that share a ladder", with_rope(axes=axes, axis_frequencies="strided"))
+    axes = posenc.AxisMap(names=("h", "w"), of_pair=(0, 1, 0, 1))
+    yield Case("axes in turn", with_rope(axes=axes, axis_frequencies="per_axis"))
+    yield Case("prefix", changed(small, mask=posenc.Mask(kind="prefix")), inputs={"prefix": 6})
+    yield Case("window both ways",
+               changed(small, mask=posenc.Mask(kind="bidirectional", window=posenc.Window(past=3, future=130))))
+    yield Case("cap before the bias", changed(small, soft_cap=posenc.SoftCap(cap=5.0, order="before_bias"),
+                                              score=(posenc.Alibi(heads=8, symmetric=True),)))
+    yield Case("kerple", changed(small, rotate=(), score=(posenc.Kerple(form="logarithmic"),)))
+    yield Case("kerple, power", changed(small, rotate=(), score=(posenc.Kerple(form="power"),)))
+    yield Case("clipped", changed(small, score=(posenc.ClippedBias(past=5, future=2),),
+                                  mask=posenc.Mask(kind="bidirectional")))
+    yield Case("swin", changed(small, rotate=(), score=(posenc.GridBias(rows=7, columns=5),),
+                               mask=posenc.Mask(kind="bidirectional")))
+    yield Case("values rotated", changed(small, value=posenc.RotatedValues(inverse_on_output=True)))
+    yield Case("ministral", changed(small, query_scale=posenc.MinistralTemperature(
+        beta=0.1, original_max_position_embeddings=512)))
+    yield Case("log n", changed(small, query_scale=posenc.LogNScale(seq_length=512)))
+    yield Case("beam", changed(small, rotate=(), query_scale=posenc.BeamTemperature(exponent=0.1, length=2048.0)))
+    yield Case("inkling", changed(small, query_scale=posenc.InklingTemperature(alpha=0.1, floor=512.0)))
+
+
+CASES = list(cases())
+
+
+class Run:
+    """A case's inputs, in float32, and what the reference makes of them."""
+
+    def __init__(self, case):
+        self.case, self.layer = case, case.layer_plan()
+        random = np.random.default_rng(7)
+        layer = self.layer
+        tokens = len(POSITIONS)
+
+        def normal(*shape):
+            return random.standard_normal(shape).astype(np.float32)
+
+        self.q = normal(tokens, layer.heads, layer.head_dim)
+        self.k = normal(tokens, layer.kv_heads, layer.head_dim)
+        self.v = normal(tokens, layer.kv_heads, layer.value_dim)
+        self.positions = POSITIONS
+        self.rope = next((one.rope for one in layer.rotate if one.role == "main"), None)
+        grid = next((one for one in layer.score if isinstance(one, posenc.GridBias)), None)
+        if self.rope is not None and len(self.rope.axes.names) > 1:
+            self.positions = np.stack([np.roll(POSITIONS, a) % (4000 + a) for a in range(len(self.rope.axes.names))])
+        if grid is not None:
+            self.positions = np.stack([np.arange(tokens) % grid.rows, np.arange(tokens) % grid.columns])
+        self.inputs, self.weights = dict(case.inputs), []
+        for term in layer.score:
+            self.weights.append(self.table_of(term, normal))
+        if layer.sinks:
+            self.inputs["sinks"] = normal(layer.heads)
+        given = {name: self.inputs[name] for name in ("sinks", "prefix") if name in self.inputs}
+        if layer.mask.kind == "sparse":
+            self.inputs["selected"] = np.tril(random.random((tokens, tokens)) < 0.5) | np.eye(tokens, dtype=bool)
+            given["attn_mask"] = self.inputs["selected"]
+        order = POSITIONS.astype(np.int64)
+        self.inputs |= {"q_order": order, "k_order": order, "q_positions": self.positions,
+                        "k_positions": self.positions}
+        call = dict(score_weights=self.weights, q_positions=self.positions, k_positions=self.positions, q_order=order,
+                    k_order=order, length=case.length, **given)  # fmt: skip
+        self.out, self.content = posenc.reference.attend(layer, self.q, self.k, self.v, scores="content", **call)
+        _, self.biased = posenc.reference.attend(layer, self.q, self.k, self.v, scores="biased", **call)
+        _, self.softmax = posenc.reference.attend(layer, self.q, self.k, self.v, scores="weights", **call)
+        if self.rope is not None:
+            self.rotated = posenc.reference.rotate(self.rope, self.q, positions=self.positions, length=case.length)
+
+    def table_of(self, term, normal):
+        heads = self.layer.heads
+        if isinstance(term, posenc.T5Bias):
+            self.inputs["t5_table"] = normal(term.buckets, heads)
+            return posenc.T5Weights(table=self.inputs["t5_table"])
+        if isinstance(term, posenc.ClippedBias):
+            self.inputs["distance_table"] = normal(term.past + term.future + 1, heads)
+            return posenc.ClippedBiasWeights(table=self.inputs["distance_table"])
+        if isinstance(term, posenc.GridBias):
+            self.inputs["window_table"] = normal((2 * term.rows - 1) * (2 * term.columns - 1), heads)
+            return posenc.GridBiasWeights(table=self.inputs["window_table"])
+        if isinstance(term, posenc.Kerple):
+            self.inputs["r1"], self.inputs["r2"] = abs(normal(heads)), np.minimum(abs(normal(heads)), 1.5)
+            return posenc.KerpleWeights(r1=self.inputs["r1"], r2=self.inputs["r2"])
+        return None
+
+    def sizes(self):
+        return emitted.Sizes(self.layer.heads, self.layer.value_dim, self.rope.dim // 2 if self.rope else 0)
+
+    def rotation_bound(self, unit, angle):
+        """Of each channel: two products and their sum, cos and sin that are rounded once, and what the angle adds."""
+        pair = np.abs(self.q.astype(float)).max(axis=-1, keepdims=True) * 2
+        factor = posenc.frequencies(self.rope, length=self.case.length).attention_factor
+        return factor * pair * (4 * unit + angle)
+
+    def attention_bound(self, unit, angle):
+        """A sum of head_dim products of rotated numbers, the scale, the bias and the cap, each rounded; exp of scores
+        that are off by that; and the sum over values, keys + 4 roundings, twice for the total and the quotient."""
+        factor = 1.0 if self.rope is None else posenc.frequencies(self.rope, length=self.case.length).attention_factor
+        group = self.layer.heads // self.layer.kv_heads
+        k = np.repeat(self.k, group, axis=1).astype(float)
+        v = np.repeat(self.v, group, axis=1).astype(float)
+        length = np.einsum("ih,jh->hij", np.linalg.norm(self.q.astype(float), axis=-1), np.linalg.norm(k, axis=-1))
+        tau = np.array([posenc.query_scale(self.layer.query_scale, int(p)) for p in np.atleast_2d(self.positions)[0]])
+        scale = self.layer.softmax_scale * factor**2 * np.maximum(tau, 1.0)[None, :, None]
+        seen = np.isfinite(self.biased)
+        biased = np.where(seen, self.biased, 0.0)
+        bias = np.where(seen, np.abs(biased - self.content), 0.0)
+        size = np.abs(biased) + np.abs(self.content) + bias
+        off = unit * (scale * (self.layer.head_dim + 16) * length + 8 * size) + 2 * angle * scale * length
+        weighed = (self.softmax * off).sum(axis=-1, keepdims=True)
+        spread = self.softmax * (off + weighed + (len(self.k) + 8) * 2 * unit)
+        return 2 * np.einsum("hij,jhc->ihc", spread, np.abs(v)) + 1e-30
+
+    def errors(self, port, exact=False):
+        """The largest error over its bound, of the rotation and of the output."""
+        unit, angle = (2.0**-53, 2.0**-50 * 40000) if exact else (HALF_UNIT, 0.0)
+        if port.language == "metal":
+            angle = 12 * HALF_UNIT  # pi is rounded, and half a turn of error in the last place of its fraction
+        out, q, k, v = {}, self.q, self.k, self.v
+        if exact:
+            q, k, v = (x.astype(float) for x in (q, k, v))
+        if self.rope is not None:
+            table = port.cos_sin(self.positions, self.case.length)
+            q, k = port.rotate(q, *table), port.rotate(k, *table)
+            out["rotation"] = float((abs(q - self.rotated) / self.rotation_bound(unit, angle)).max())
+            if isinstance(self.layer.value, posenc.RotatedValues):
+                v = port.rotate(v, *table)
+        made = port.attention(q, k, v, **self.inputs)
+        if isinstance(self.layer.value, posenc.RotatedValues):
+            made = port.rotate_back(made, *table)
+        assert made.shape == self.out.shape
+        single = exact and any(isinstance(one, posenc.T5Bias) for one in self.layer.score)
+        error = abs(made - self.out) / self.attention_bound(HALF_UNIT if single else unit, angle)
+        out["attention"] = float(np.where(np.isnan(error), np.inf, error).max())
+        return out
+
+
+RUNS = {}
+
+
+def run_of(case):
+    if case.name not in RUNS:
+        RUNS[case.name] = Run(case)
+    return RUNS[case.name]
+
+
+def check(case, port, exact=False):
+    errors = run_of(case).errors(port, exact)
+    assert all(error <= 1 for error in errors.values()), f"{case.name}: {errors}"
+    return errors
+
+
+def by_name(case):
+    return case.name
+
+
+@pytest.mark.parametrize("case", CASES, ids=by_name)
+def test_numpy(case):
+    check(case, emitted.numpy_port(case.emit("numpy")), exact=True)
+
+
+@pytest.mark.parametrize("case", CASES, ids=by_name)
+def test_torch(case):
+    code = case.emit("torch")
+    check(case, emitted.torch_port(code, emitted.module(code)))
+
+
+PORTS = {"c": emitted.c_ports, "cpp": emitted.cpp_ports, "cuda": emitted.cuda_ports, "metal": emitted.metal_ports}
+
+
+@pytest.mark.parametrize("language", PORTS)
+def test_compiled(language, tmp_path):
+    """Metal takes frequencies as numbers: of rules that depend on the length, those of the case's."""
+    chosen, codes = [], []
+    for case in CASES:
+        depends = isinstance(getattr(run_of(case).rope, "scaling", None), (posenc.DynamicScaling, posenc.LongRopeScaling))
+        at = case if language != "metal" or not depends else Case(
+            case.name, case.plan.replace(length=case.length), case.layer, case.stack, case.cross, case.length)
+        codes.append(at.emit(language))
+        chosen.append(case)
+    ports = PORTS[language](codes, [run_of(case).sizes() for case in chosen], tmp_path)
+    wrong = {}
+    for case, port in zip(chosen, ports):
+        errors = run_of(case).errors(port)
+        if not all(error <= 1 for error in errors.values()):
+            wrong[case.name] = errors
+    assert not wrong
+
+
+SMALL = [case for case in CASES if case.layer_plan().heads * case.layer_plan().head_dim <= 512]
+
+
+@pytest.mark.parametrize("case", SMALL, ids=by_name)
+def test_triton(case, tmp_path):
+    """Under Triton's interpreter, which needs no GPU; of the small cases, since it takes its time."""
+    os.environ["TRITON_INTERPRET"] = "1"  # read when a kernel is defined
+    pytest.importorskip("triton")
+    code = case.emit("triton")
+    check(case, emitted.torch_port(code, emitted.triton_module(code, tmp_path)))
+
+
+def test_nvcc(tmp_path):
+    """What g++ takes through the shim, CUDA's own compiler takes too; it is not run here. One file of all cases."""
+    compiler = emitted.nvcc()
+    if compiler is None:
+        pytest.skip("nvcc is not there")
+    chosen = CASES if os.environ.get("POSENC_EMIT_ALL") else CASES[:4] + SMALL
+    source = emitted.wrapped([case.emit("cuda") for case in chosen], lambda number, function: "", "#include <math.h>\n")
+    (tmp_path / "all.cu").write_text(source)
+    command = [compiler, "--device-c", "-std=c++17", "-Werror", "all-warnings", "all.cu", "-o", "all.o"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
+# A number that no text of ours can be without: changed by a third, it must be found.
+NUMBER = re.compile(r"^([A-Z_0-9]+) = (-?[0-9.]+(?:e[+-]?[0-9]+)?)(?=\s|$)", re.MULTILINE)
+# VALUE_DIM is the caller's array's; what a YaRN rule is clamped to is not reached by every one of its numbers.
+UNSEEN = {"VALUE_DIM", "HEAD_DIM"}
+
+
+@pytest.mark.parametrize("case", SMALL + CASES[:8], ids=by_name)
+def test_a_spoiled_text_is_found(case):
+    """The checks above can fail: each constant changed, one at a time."""
+    code = case.emit("numpy")
+    found = [match for match in NUMBER.finditer(code.text) if match[1] not in UNSEEN]
+    assert len(found) >= 3
+    missed = []
+    for match in found:
+        value = float(match[2])
+        other = f"{value * 4 / 3 + 1:.6g}" if "." in match[2] or "e" in match[2] else f"{int(value) * 4 // 3 + 1}"
+        text = code.text[: match.start(2)] + other + code.text[match.end(2) :]
+        try:
+            errors = run_of(case).errors(emitted.numpy_port(code, text), exact=True)
+        except (ValueError, IndexError):  # shapes that do not fit
+            continue
+        if all(error <= 1 for error in errors.values()):
+            missed.append(match[0])
+    assert not missed
+
+
+def test_spoiled_code_of_c_is_found(tmp_path):
+    """The same of what is compiled: one sign, one index, one bound."""
+    case = next(of for of in CASES if of.name == "window both ways")
+    code = case.emit("c")
+    for number, (is_now, then) in enumerate(
+        [("a * s + b * c", "a * s - b * c"), ("h / GROUP", "h % KV_HEADS"), ("PAST = 3", "PAST = 4"),
+         ("BASE = 10000.0", "BASE = 10010.0"), ("j - i <= FUTURE", "j - i < FUTURE")]  # fmt: skip
+    ):
+        assert is_now in code.text
+        spoiled = code.replace(text=code.text.replace(is_now, then))
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (port,) = emitted.c_ports([spoiled], [run_of(case).sizes()], folder)
+        assert any(error > 1 for error in run_of(case).errors(port).values()), then
+
+
+def test_every_preset_in_every_language():
+    """Each kind of layer of each built-in model is written, or refused by name; and what is Python compiles."""
+    refused = {}
+    for preset in posenc.presets():
+        plan = posenc.read_plan(preset.name)
+        for stack in plan.stacks:
+            for run in posenc.layer_runs(stack):
+                layer = stack.layers[run.layers[0]]
+                if layer.kind not in ("attention", "cross_attention"):
+                    continue
+                for language in (*TEXT, "triton"):
+                    given = dict(stack=stack.name, layer=layer.index, cross=layer.kind == "cross_attention")
+                    try:
+                        code = posenc.emit(plan, language, **given)
+                    except ValueError as error:
+                        refused.setdefault((preset.name, stack.name), set()).add(str(error))
+                        continue
+                    assert code == posenc.emit(plan, language, **given)  # deterministic
+                    assert code.text.isascii() and "\t" not in code.text and " \n" not in code.text
+                    assert max(map(len, code.text.splitlines())) <= 120
+                    if code.file_name.endswith(".py"):
+                        compile(code.text, code.file_name, "exec")
+    xlnet = {"[emit] layer must be one that can be written as code but is XLNet's scores: products of queries with "
+             "projected sinusoids are not written yet"}  # fmt: skip
+    metal = {name for name, of in refused.items() if all("metal" in text for text in of)}
+    assert {name: of for name, of in refused.items() if name not in metal} == {("xlnet-base", "encoder"): xlnet}
+    scaled = {name for name, _ in metal}
+    assert scaled == {"phi-3-mini-128k", "phi-3.5-mini", "phi-3.5-moe", "minicpm4-8b", "internlm3-8b"}
+
+
+def test_texts_of_a_plan_stay_in_their_comments():
+    """A plan can come from anywhere, and so can the words in it."""
+    evil = 'x\n#error "out" \\\n*/ """ ??/\n'
+    plan = posenc.read_plan(LLAMA)
+    plan = plan.replace(
+        model_type=evil,
+        source=plan.source.replace(name=evil),
+        sources=tuple(of.replace(from_=evil) for of in plan.sources),
+        stacks=tuple(of.replace(name=evil) for of in plan.stacks),
+    )
+    for language in (*TEXT, "triton"):
+        text = posenc.emit(plan, language, layer=0).text
+        assert text.isascii() and "??" not in text and "\\" not in text and '#error "' not in text
+        assert not any(line.startswith(("#error", "*/")) for line in text.splitlines())
+
+
+def test_what_is_refused():
+    plan = posenc.read_plan("gemma-3-4b")
+    with pytest.raises(ValueError, match=r"layer must be given, since layers of decoder differ \(0-4, 6-10"):
+        posenc.emit(plan)
+    with pytest.raises(ValueError, match="layer must be one of decoder with attention but is 99"):
+        posenc.emit(plan, layer=99)
+    with pytest.raises(ValueError, match="stack must be one of the plan's: decoder but is vision"):
+        posenc.emit(plan, stack="vision")
+    with pytest.raises(ValueError, match="as_ must be"):
+        posenc.emit(plan, "fortran", layer=0)
+    small = posenc.read_plan(LLAMA)
+    for changes, words in (
+        ({"regions": posenc.SelfExtend(group=2, window=4)}, "SelfExtend"),
+        ({"score": (posenc.Fire(),)}, "FIRE"),
+        ({"score": (posenc.Alibi(heads=8), posenc.Kerple(), posenc.Kerple())}, "two biases of one kind"),
+        ({"softmax_scale": float("inf")}, "softmax_scale is not finite"),
+        ({"kv_heads": 3}, "8 heads cannot share 3 KV heads"),
+        ({"kind": "linear_attention"}, "attention"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            posenc.emit(changed(small, **changes))
