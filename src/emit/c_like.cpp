@@ -40,6 +40,20 @@ std::string c_call(const std::string& function, std::size_t operands) {
   return function + "(" + joined(places, ", ") + ")";
 }
 
+// fmin and fmax: both operands are real, since CUDA's overloads for two types are functions of the host.
+Spelling of_real(const Expr& expr, const Dialect& dialect, bool is_wide) {
+  std::vector<std::string> operands;
+  Spelling out = called({});
+  for (std::size_t at = 0; at < 2; ++at) {
+    const std::string place = formatted("{{{}}}", at);
+    const bool is_whole = expr.of[at].type == Type::whole;
+    operands.push_back(is_whole ? c_cast(dialect, is_wide ? "double" : "float", place) : place);
+    if (is_whole && !is_cast_like_a_call(dialect)) out.needs[at] = kUnary;
+  }
+  out.pattern = dialect.mathematics(expr.op, is_wide) + "(" + joined(operands, ", ") + ")";
+  return out;
+}
+
 Spelling spelling(const Expr& expr, const Dialect& dialect, bool is_wide) {
   const char* real = is_wide ? "double" : "float";
   switch (expr.op) {
@@ -79,9 +93,10 @@ Spelling spelling(const Expr& expr, const Dialect& dialect, bool is_wide) {
         out.needs[1] = kAdd;
         return out;
       }
-      return called(c_call(expr.type == Type::whole ? dialect.whole_functions + (expr.op == Op::smaller ? "min" : "max")
-                                                    : dialect.mathematics(expr.op, is_wide),
-                           2));
+      if (expr.type == Type::whole) {
+        return called(c_call(dialect.whole_functions + (expr.op == Op::smaller ? "min" : "max"), 2));
+      }
+      return of_real(expr, dialect, is_wide);
     case Op::absolute:
       if (expr.type == Type::whole) return called(dialect.whole_functions + "abs({0})");
       return called(c_call(dialect.mathematics(expr.op, is_wide), 1));
@@ -108,20 +123,6 @@ void collect(const Expr& expr, std::set<std::string>& names) {
 void collect(const Function& function, std::set<std::string>& names) {
   for (const Let& let : function.lets) collect(let.is, names);
   collect(function.result, names);
-}
-
-bool has(const Expr& expr, Op op) {
-  for (const Expr& operand : expr.of) {
-    if (has(operand, op)) return true;
-  }
-  return expr.op == op;
-}
-
-bool has(const Function& function, Op op) {
-  for (const Let& let : function.lets) {
-    if (has(let.is, op)) return true;
-  }
-  return has(function.result, op);
 }
 
 std::string type_of(Type type, bool is_wide) {
@@ -185,19 +186,6 @@ std::set<std::string> wide_constants(const Recipe& recipe) {
   return names;
 }
 
-bool uses(const Recipe& recipe, Op op) {
-  std::vector<const Function*> all;
-  for (const Function& helper : recipe.helpers) all.push_back(&helper);
-  for (const Function& bias : recipe.biases) all.push_back(&bias);
-  if (recipe.rotation) all.push_back(&recipe.rotation->inv_freq);
-  if (recipe.query_scale) all.push_back(&*recipe.query_scale);
-  if (recipe.visible) all.push_back(&*recipe.visible);
-  for (const Function* function : all) {
-    if (has(*function, op)) return true;
-  }
-  return false;
-}
-
 void add_c_function(Lines& out, const Function& function, const Dialect& dialect) {
   const Spell spell = c_spelling(dialect, function.is_wide);
   std::vector<std::string> parameters;
@@ -211,11 +199,14 @@ void add_c_function(Lines& out, const Function& function, const Dialect& dialect
   out.add(
       signature(dialect.function + type_of(function.result.type, function.is_wide) + " " + function.name, parameters) +
       " {");
+  const auto add = [&](const std::string& begins, const Expr& is) {
+    const std::vector<std::string> lines = broken(begins + printed(is, spell) + ";", kColumns - 6);
+    for (std::size_t at = 0; at < lines.size(); ++at) out.add(lines[at], at == 0 ? 2 : 6);
+  };
   for (const Let& let : function.lets) {
-    out.add("const " + type_of(let.is.type, function.is_wide) + " " + let.name + " = " + printed(let.is, spell) + ";",
-            2);
+    add("const " + type_of(let.is.type, function.is_wide) + " " + let.name + " = ", let.is);
   }
-  out.add("return " + printed(function.result, spell) + ";", 2);
+  add("return ", function.result);
   out.add("}");
 }
 

@@ -21,9 +21,9 @@ struct Dialect {
   std::string tanh;
   std::string pi;
   std::string whole_functions;  // before abs, min and max of whole numbers: "std::"
-  std::string whole_limit;  // "({0} < {1} ? {0} : {1})" with %: < or >; empty: min and max by `mathematics`
-  std::string cast;         // of @ to $: "($)@", "$(@)"
-  std::string size;         // "size_t"
+  std::string whole_limit;      // "({0} < {1} ? {0} : {1})" with %: < or >; empty: min and max by `mathematics`
+  std::string cast;             // of @ to $: "($)@", "$(@)"
+  std::string size;             // "size_t"
   std::string infinity;
   std::string floats;  // a pointer or a view: "const float *@", "std::span<const float> @"
   std::string truths;  // "const bool *@"
@@ -40,8 +40,6 @@ Spell c_spelling(const Dialect& dialect, bool is_wide);
 
 // Names of the constants that inv_freq and what it calls read: the others are floats.
 std::set<std::string> wide_constants(const Recipe& recipe);
-
-bool uses(const Recipe& recipe, Op op);
 
 // // comment, then the function.
 void add_c_function(Lines& out, const Function& function, const Dialect& dialect);

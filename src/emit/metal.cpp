@@ -71,7 +71,7 @@ std::string turns_text(double inv_freq) {
   const double turns = inv_freq / (2 * std::numbers::pi);
   const auto near = static_cast<float>(turns);
   const auto rest = static_cast<float>(turns - static_cast<double>(near));
-  return formatted("{{{}f, {}f}}", real_text(static_cast<double>(near)), real_text(static_cast<double>(rest)));
+  return formatted("{{{}f, {}f}}", real_text(near), real_text(rest));
 }
 
 void add_metal_constants(Lines& out, const Recipe& recipe) {

@@ -69,7 +69,8 @@ void add_numpy_rotation(Lines& out, const Recipe& recipe) {
   add_function(out, rotation.inv_freq, spell,
                {.parameters = length,
                 .doc = "[PAIRS], radians per position. " + sentence(rotation.inv_freq.comment),
-                .first = {"p = np.arange(PAIRS)"}});
+                .first = reads_pair(rotation.inv_freq) ? std::vector<std::string>{"p = np.arange(PAIRS)"}
+                                                       : std::vector<std::string>{}});
   out.blank();
   out.blank();
   out.add("def cos_sin(positions" + std::string(rotation.of_length ? ", length" : "") + "):");
@@ -140,21 +141,12 @@ void add_numpy_attention(Lines& out, const Recipe& recipe) {
   out.add("return np.einsum(\"...hij,...jhc->...ihc\", weights, v)", 4);
 }
 
-bool uses(const Expr& expr, Op op) {
-  for (const Expr& operand : expr.of) {
-    if (uses(operand, op)) return true;
-  }
-  return expr.op == op;
-}
-
 }  // namespace
 
 Written numpy_code(const Recipe& recipe) {
   Lines out;
   add_constants(out, recipe, {"np.array(", ")", ")"});
-  bool rounds = false;
-  for (const Function& bias : recipe.biases) rounds = rounds || uses(bias.result, Op::round_bfloat16);
-  if (rounds) {
+  if (uses(recipe, Op::round_bfloat16)) {
     out.blank();
     out.blank();
     out.add("def bfloat16(x):");

@@ -1,5 +1,6 @@
 #include "emit/python_like.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/formatted.h"
@@ -127,6 +128,31 @@ void add_docstring(Lines& out, std::string_view text, int indent) {
   if (!is_short) out.add("\"\"\"", indent);
 }
 
+namespace {
+
+// In parentheses where it takes several lines.
+void add_statement(Lines& out, const std::string& begins, const std::string& expression) {
+  if (4 + begins.size() + expression.size() <= kColumns) {
+    out.add(begins + expression, 4);
+    return;
+  }
+  out.add(begins + "(", 4);
+  for (const std::string& line : broken(expression, kColumns - 8)) out.add(line, 8);
+  out.add(")", 4);
+}
+
+bool reads_pair(const Expr& expr) {
+  if (expr.op == Op::element && expr.is_list) return false;  // the whole list stands for its elements
+  return (expr.op == Op::name && expr.text == "p") || std::ranges::any_of(expr.of, reads_pair);
+}
+
+}  // namespace
+
+bool reads_pair(const Function& function) {
+  return reads_pair(function.result) ||
+         std::ranges::any_of(function.lets, [](const Let& let) { return reads_pair(let.is); });
+}
+
 void add_function(Lines& out, const Function& function, const Spell& spell, const PythonFunction& as) {
   out.blank();
   out.blank();
@@ -134,8 +160,8 @@ void add_function(Lines& out, const Function& function, const Spell& spell, cons
   out.add("def " + call_text(function.name, as.parameters) + ":");
   add_docstring(out, as.doc);
   for (const std::string& line : as.first) out.add(line, 4);
-  for (const Let& let : function.lets) out.add(let.name + " = " + printed(let.is, spell), 4);
-  out.add("return " + printed(function.result, spell), 4);
+  for (const Let& let : function.lets) add_statement(out, let.name + " = ", printed(let.is, spell));
+  add_statement(out, "return ", printed(function.result, spell));
 }
 
 std::vector<std::string> names_of(const std::vector<Parameter>& parameters) {
@@ -183,7 +209,8 @@ std::vector<std::string> layer_parameters(const Recipe& recipe) {
   if (recipe.rotation) {
     std::size_t at = recipe.visible ? 5 : 3;
     for (const char* positions : {"q_positions", "k_positions"}) {
-      if (at == out.size() || out[at] != positions) out.insert(out.begin() + static_cast<std::ptrdiff_t>(at), positions);
+      if (at == out.size() || out[at] != positions)
+        out.insert(out.begin() + static_cast<std::ptrdiff_t>(at), positions);
       ++at;
     }
     if (recipe.rotation->of_length) out.emplace_back("length");

@@ -58,6 +58,8 @@ struct PythonFunction {
   std::vector<std::string> first{};
 };
 void add_function(Lines& out, const Function& function, const Spell& spell, const PythonFunction& as);
+// Whether inv_freq needs p, the numbers of the pairs.
+bool reads_pair(const Function& function);
 void add_docstring(Lines& out, std::string_view text, int indent = 4);
 
 std::vector<std::string> names_of(const std::vector<Parameter>& parameters);

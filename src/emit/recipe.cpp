@@ -46,7 +46,8 @@ void add_sizes(Recipe& recipe, const LayerPlan& layer, const Sources& sources) {
   recipe.value_dim = layer.value_dim;
   recipe.constants.push_back({"heads", layer.heads, "of queries: " + sources("heads")});
   recipe.constants.push_back({"kv_heads", layer.kv_heads, "of keys and values: " + sources("kv_heads")});
-  recipe.constants.push_back({"group", layer.heads / layer.kv_heads, "query heads that share a KV head"});
+  if (layer.heads != layer.kv_heads)
+    recipe.constants.push_back({"group", layer.heads / layer.kv_heads, "query heads that share a KV head"});
   recipe.constants.push_back({"head_dim", layer.head_dim, "channels of a head: " + sources("head_dim")});
   recipe.constants.push_back({"value_dim", layer.value_dim, "channels of a value: " + sources("value_dim")});
   std::string text = formatted("{} query heads", layer.heads);
@@ -105,7 +106,34 @@ void check_numbers(const Recipe& recipe) {
   }
 }
 
+bool has(const Expr& expr, Op op) {
+  for (const Expr& operand : expr.of) {
+    if (has(operand, op)) return true;
+  }
+  return expr.op == op;
+}
+
+bool has(const Function& function, Op op) {
+  for (const Let& let : function.lets) {
+    if (has(let.is, op)) return true;
+  }
+  return has(function.result, op);
+}
+
 }  // namespace
+
+bool uses(const Recipe& recipe, Op op) {
+  std::vector<const Function*> all;
+  for (const Function& helper : recipe.helpers) all.push_back(&helper);
+  for (const Function& bias : recipe.biases) all.push_back(&bias);
+  if (recipe.rotation) all.push_back(&recipe.rotation->inv_freq);
+  if (recipe.query_scale) all.push_back(&*recipe.query_scale);
+  if (recipe.visible) all.push_back(&*recipe.visible);
+  for (const Function* function : all) {
+    if (has(*function, op)) return true;
+  }
+  return false;
+}
 
 bool Recipe::reads(From from) const {
   const auto does = [&](const Function& function) {

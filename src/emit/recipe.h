@@ -109,6 +109,9 @@ struct Recipe {
 // Of `layer`, which is of plan.stacks[stack]. Throws Error, naming what cannot be written and why.
 Recipe recipe_of(const Plan& plan, std::size_t stack, const LayerPlan& layer, const std::string& layers);
 
+// Whether one of its functions has that operation.
+bool uses(const Recipe& recipe, Op op);
+
 // "/rope_theta", "default: the llama family"; empty where the plan does not say. `field`: "rotate/0/base".
 std::string source_of(const Plan& plan, std::size_t stack, const LayerPlan& layer, std::string_view field);
 

@@ -237,8 +237,12 @@ void set_rungs(Frequency& f) {
   const auto axes = static_cast<std::int64_t>(rope.axes.names.size());
   if (rope.axis_frequencies == AxisFrequencies::shared || axes == 1) return;
   if (rope.axis_frequencies == AxisFrequencies::per_axis) {
-    f.add_count("axis_dim", rope.dim / axes,
-                formatted("rotary_dim / {} axes: each axis has frequencies of its own", axes));
+    // Instead of rotary_dim, which no rule that such axes may have reads.
+    for (Constant& one : f.recipe.constants) {
+      if (one.name != "rotary_dim") continue;
+      one = {"axis_dim", rope.dim / axes,
+             formatted("{} channels that rotate / {} axes, each with frequencies of its own", rope.dim, axes)};
+    }
     f.span = count_of("axis_dim");
   }
   const std::vector<std::int64_t> steps = steps_of(rope);
@@ -253,8 +257,10 @@ void set_rungs(Frequency& f) {
     f.rung = remainder(p, floor_divide(f.span, whole(2)));
     return;
   }
-  f.recipe.constants.push_back({"step", steps, "of each pair: the exponent of its base is -2 step / dim"});
-  f.rung = list_element("step", p, Type::whole);
+  // As real numbers: torch divides whole ones in float32.
+  f.recipe.constants.push_back({"step", std::vector<double>(steps.begin(), steps.end()),
+                                "of each pair: the exponent of its base is -2 step / dim"});
+  f.rung = list_element("step", p, Type::real);
 }
 
 // What multiplies cos and sin, where the rule has not said it.

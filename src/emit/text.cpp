@@ -51,11 +51,33 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t columns) {
   return lines;
 }
 
-std::string real_text(double value) {
-  std::string text = formatted("{}", value);
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return text;
+std::vector<std::string> broken(std::string_view expression, std::size_t columns) {
+  constexpr std::string_view kOperators = "+-*/%<>=&|?:";
+  std::vector<std::string> lines;
+  while (expression.size() > columns) {
+    std::size_t at = std::string_view::npos;
+    for (std::size_t i = 1; i + 1 < expression.size() && i <= columns; ++i) {
+      const bool is_place = expression[i] == ' ' &&
+                            (expression[i - 1] == ',' || kOperators.find(expression[i + 1]) != std::string_view::npos);
+      if (is_place) at = i;
+    }
+    if (at == std::string_view::npos) break;
+    lines.emplace_back(expression.substr(0, at));
+    expression.remove_prefix(at + 1);
+  }
+  lines.emplace_back(expression);
+  return lines;
 }
+
+namespace {
+
+std::string with_point(std::string text) { return text.find_first_of(".e") == std::string::npos ? text + ".0" : text; }
+
+}  // namespace
+
+std::string real_text(double value) { return with_point(formatted("{}", value)); }
+
+std::string real_text(float value) { return with_point(formatted("{}", value)); }
 
 std::string upper(std::string_view name) {
   std::string out(name);

@@ -31,8 +31,12 @@ void add_noted(Lines& out, const std::string& line, std::string_view behind, std
 // At spaces, into lines of at most `columns`; a word that is longer stands alone.
 std::vector<std::string> wrapped(std::string_view text, std::size_t columns);
 
+// An expression over lines of at most `columns` where operators and commas allow: a line begins with its operator.
+std::vector<std::string> broken(std::string_view expression, std::size_t columns);
+
 // The shortest text that reads back as this double, with a point or an exponent: "500000.0", "1e-05".
 std::string real_text(double value);
+std::string real_text(float value);
 
 std::string upper(std::string_view name);        // "head_dim": "HEAD_DIM"
 std::string upper_camel(std::string_view name);  // "HeadDim"

@@ -56,10 +56,12 @@ void add_torch_table(Lines& out, const Recipe& recipe) {
   const Rotation& rotation = *recipe.rotation;
   const std::vector<std::string> length =
       rotation.of_length ? std::vector<std::string>{"length"} : std::vector<std::string>{};
-  add_function(out, rotation.inv_freq, torch_spelling,
-               {.parameters = length,
-                .doc = "[PAIRS], radians per position, in float64. " + sentence(rotation.inv_freq.comment),
-                .first = {"p = torch.arange(PAIRS, dtype=torch.float64)"}});
+  add_function(
+      out, rotation.inv_freq, torch_spelling,
+      {.parameters = length,
+       .doc = "[PAIRS], radians per position, in float64. " + sentence(rotation.inv_freq.comment),
+       .first = reads_pair(rotation.inv_freq) ? std::vector<std::string>{"p = torch.arange(PAIRS, dtype=torch.float64)"}
+                                              : std::vector<std::string>{}});
   out.blank();
   out.blank();
   out.add("def cos_sin(positions" + std::string(rotation.of_length ? ", length" : "") + "):");

@@ -35,7 +35,7 @@ Spelling triton_spelling(const Expr& expr) {
       if (expr.uniform) return {"{0}", kAtom, {kAtom, 0, 0}};
       return {"{0}.to(tl.float32)", kAtom, {kAtom, 0, 0}};
     case Op::truncate: return {"{0}.to(tl.int32)", kAtom, {kAtom, 0, 0}};
-    case Op::round_bfloat16: return {"{0}.to(tl.bfloat16).to(tl.float32)", kAtom, {kAtom, 0, 0}};
+    case Op::round_bfloat16: return called("bfloat16({0})");
     case Op::element:
       if (expr.of.size() == 1) return {"tl.load(" + expr.text + " + {0})", kAtom, {kAdd + 1, 0, 0}};
       return {"tl.load(" + expr.text + " + {0} * HEADS + {1})", kAtom, {kMultiply, kAdd + 1, 0}};
@@ -195,8 +195,7 @@ void add_attention_kernel(Lines& out, const Recipe& recipe) {
   add("value = tl.load(v + head * VALUE_DIM + d, mask=seen[:, None] & (d < VALUE_DIM), other=0.0)", 4);
   add("score = tl.sum(query * key.to(tl.float32), axis=1) * " + scale, 4);
   // tanh(x) = 2 sigmoid(2 x) - 1: Triton's own functions have none.
-  const char* cap =
-      "score = SOFT_CAP * (2.0 * tl.sigmoid(2.0 * score / SOFT_CAP) - 1.0)  # SOFT_CAP tanh(score / SOFT_CAP)";
+  const char* cap = "score = SOFT_CAP * (2.0 * tl.sigmoid(2.0 * score / SOFT_CAP) - 1.0)  # by tanh";
   if (recipe.cap == SoftCap::Order::before_bias) add(cap, 4);
   for (const Function& bias : recipe.biases) {
     add("score = score + " + call_text(bias.name, arguments_of(bias, argument)), 4);
@@ -244,6 +243,13 @@ Written triton_code(const Recipe& recipe) {
   out.add(formatted("HEAD_BLOCK: tl.constexpr = {}  # likewise, from HEAD_DIM up", power_of_two(recipe.head_dim)));
   out.add(formatted("VALUE_BLOCK: tl.constexpr = {}  # from VALUE_DIM up", power_of_two(recipe.value_dim)));
   out.add("KEY_BLOCK: tl.constexpr = 32  # keys at a time");
+  if (uses(recipe, Op::round_bfloat16)) {
+    out.add("\n\n@triton.jit\ndef bfloat16(x):");
+    add_docstring(out, "To the nearest bfloat16, ties to even: of a float32, by its bits.");
+    out.add("bits = x.to(tl.uint32, bitcast=True)", 4);
+    out.add("bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000", 4);
+    out.add("return bits.to(tl.float32, bitcast=True)", 4);
+  }
   const auto add = [&](const Function& function) {
     add_function(out, function, triton_spelling,
                  {.decorator = "@triton.jit", .parameters = names_of(function.parameters), .doc = function.comment});

@@ -108,7 +108,7 @@ def cases():
     yield Case("axes in turn", with_rope(axes=axes, axis_frequencies="per_axis"))
     yield Case("prefix", changed(small, mask=posenc.Mask(kind="prefix")), inputs={"prefix": 6})
     yield Case("window both ways",
-               changed(small, mask=posenc.Mask(kind="bidirectional", window=posenc.Window(past=3, future=130))))
+               changed(small, mask=posenc.Mask(kind="bidirectional", window=posenc.Window(past=3, future=128))))
     yield Case("cap before the bias", changed(small, soft_cap=posenc.SoftCap(cap=5.0, order="before_bias"),
                                               score=(posenc.Alibi(heads=8, symmetric=True),)))
     yield Case("kerple", changed(small, rotate=(), score=(posenc.Kerple(form="logarithmic"),)))
@@ -315,28 +315,41 @@ def test_nvcc(tmp_path):
     assert run.returncode == 0, run.stderr
 
 
-# A number that no text of ours can be without: changed by a third, it must be found.
 NUMBER = re.compile(r"^([A-Z_0-9]+) = (-?[0-9.]+(?:e[+-]?[0-9]+)?)(?=\s|$)", re.MULTILINE)
-# VALUE_DIM is the caller's array's; what a YaRN rule is clamped to is not reached by every one of its numbers.
-UNSEEN = {"VALUE_DIM", "HEAD_DIM"}
+
+
+def constants_in_use(text):
+    """NumPy takes the sizes of arrays from the arrays: what is read by code, and not by comments alone."""
+    code = re.sub(r'"""[^"]*"""|#.*', "", text)
+    return [of for of in NUMBER.finditer(text) if len(re.findall(rf"\b{of[1]}\b", code)) > 1]
+
+
+def others(number):
+    """A third more and a third less."""
+    if "." in number or "e" in number:
+        return f"{float(number) * 4 / 3 + 0.1:.6g}", f"{float(number) * 2 / 3 - 0.1:.6g}"
+    return str(int(number) * 4 // 3 + 1), str(int(number) * 2 // 3 - 1)
 
 
 @pytest.mark.parametrize("case", SMALL + CASES[:8], ids=by_name)
 def test_a_spoiled_text_is_found(case):
-    """The checks above can fail: each constant changed, one at a time."""
+    """The checks above can fail: each constant changed, one at a time. Either change must be found; of LongRoPE
+    what the length does not choose cannot be, where it is far beyond the edge."""
     code = case.emit("numpy")
-    found = [match for match in NUMBER.finditer(code.text) if match[1] not in UNSEEN]
-    assert len(found) >= 3
+    unread = {"longrope, long": {"SHORT_MSCALE", "ORIGINAL_LENGTH"}}.get(case.name, set())
     missed = []
-    for match in found:
-        value = float(match[2])
-        other = f"{value * 4 / 3 + 1:.6g}" if "." in match[2] or "e" in match[2] else f"{int(value) * 4 // 3 + 1}"
-        text = code.text[: match.start(2)] + other + code.text[match.end(2) :]
-        try:
-            errors = run_of(case).errors(emitted.numpy_port(code, text), exact=True)
-        except (ValueError, IndexError):  # shapes that do not fit
+    for match in constants_in_use(code.text):
+        if match[1] in unread or (match[1] == "GROUP" and match[2] == "1"):
             continue
-        if all(error <= 1 for error in errors.values()):
+        found = False
+        for other in others(match[2]):
+            text = code.text[: match.start(2)] + other + code.text[match.end(2) :]
+            try:
+                errors = run_of(case).errors(emitted.numpy_port(code, text), exact=True)
+                found = found or any(error > 1 for error in errors.values())
+            except (ValueError, IndexError, ZeroDivisionError):  # shapes that do not fit, a logarithm below 0
+                found = True
+        if not found:
             missed.append(match[0])
     assert not missed
 
@@ -361,7 +374,7 @@ def test_every_preset_in_every_language():
     """Each kind of layer of each built-in model is written, or refused by name; and what is Python compiles."""
     refused = {}
     for preset in posenc.presets():
-        plan = posenc.read_plan(preset.name)
+        plan = posenc.read_plan(preset)
         for stack in plan.stacks:
             for run in posenc.layer_runs(stack):
                 layer = stack.layers[run.layers[0]]
@@ -372,11 +385,11 @@ def test_every_preset_in_every_language():
                     try:
                         code = posenc.emit(plan, language, **given)
                     except ValueError as error:
-                        refused.setdefault((preset.name, stack.name), set()).add(str(error))
+                        refused.setdefault((preset, stack.name), set()).add(str(error))
                         continue
                     assert code == posenc.emit(plan, language, **given)  # deterministic
                     assert code.text.isascii() and "\t" not in code.text and " \n" not in code.text
-                    assert max(map(len, code.text.splitlines())) <= 120
+                    assert max(map(len, code.text.splitlines())) <= 100
                     if code.file_name.endswith(".py"):
                         compile(code.text, code.file_name, "exec")
     xlnet = {"[emit] layer must be one that can be written as code but is XLNet's scores: products of queries with "
