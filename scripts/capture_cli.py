@@ -27,7 +27,7 @@ import page_files
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = ("README.md", "docs/cli.md", "docs/convert.md", "docs/tutorial.md", "docs/tutorial-python.md", "docs/properties.md",
-         "docs/overrides.md", "docs/vectors.md", "docs/stories/writing-an-engine.md")
+         "docs/overrides.md", "docs/vectors.md", "docs/emit.md", "docs/stories/writing-an-engine.md")
 
 # Page: the file that its C++ goes to, and how: whole programs, or snippets that follow one another in main.
 PROGRAMS = {"README.md": ("engine.cpp", "whole"), "docs/tutorial.md": ("where.cpp", "snippets")}

@@ -46,7 +46,10 @@ struct EmittedCode {
   std::string file_name;                   // that suits the language: "attention.cu"
   std::string text;                        // ASCII
   std::vector<EmittedFunction> functions;  // that are to be called, in the order in which they are
-  std::vector<std::string> beside;         // what the model does and this code does not, a sentence each
+  // Of Python: port.py of golden vectors (vectors.h) in a folder beside the file, so that their test is of this code.
+  // Other languages: empty.
+  std::string port;
+  std::vector<std::string> beside;  // what the model does and this code does not, a sentence each
   bool operator==(const EmittedCode&) const = default;
 };
 
@@ -59,7 +62,7 @@ POSENC_API EmittedCode emit(const Plan& plan, const EmitOptions& options);
 // "numpy", ..., "metal".
 POSENC_API std::string_view name(EmitTarget target) noexcept;
 
-// {"schema_version", "as", "file_name", "functions": [{"name", "parameters"}], "beside": [], "text"}
+// {"schema_version", "as", "file_name", "functions": [{"name", "parameters"}], "beside": [], "text", "port"}
 POSENC_API std::string to_json(const EmittedCode& code);
 
 }  // namespace posenc::inline v0_2

@@ -12,6 +12,7 @@ struct Written {
   std::string file_name;
   std::string text;
   std::vector<EmittedFunction> functions;
+  std::string port{};  // of Python: port_text
 };
 
 Written numpy_code(const Recipe& recipe);
@@ -21,6 +22,9 @@ Written c_code(const Recipe& recipe);
 Written cpp_code(const Recipe& recipe);
 Written cuda_code(const Recipe& recipe);
 Written metal_code(const Recipe& recipe);
+
+// port.py of the golden vectors' folder, which is beside the file: what their test calls. `has_tensors`: of torch.
+std::string port_text(const Recipe& recipe, std::string_view file_name, bool has_tensors);
 
 // The first comment: what this is, what it does, what it does not, whose it is. `language`: "NumPy"; `use`: how its
 // functions are called, a sentence or more.

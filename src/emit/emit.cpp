@@ -86,6 +86,7 @@ EmittedCode emit(const Plan& plan, const EmitOptions& options) {
           .file_name = std::move(made.file_name),
           .text = std::move(made.text),
           .functions = std::move(made.functions),
+          .port = std::move(made.port),
           .beside = recipe.beside};
 }
 

@@ -33,6 +33,11 @@ std::string to_json(const EmittedCode& code) {
   json.end_array();
   write_texts(json, "beside", code.beside);
   json.member("text", code.text);
+  if (code.port.empty()) {
+    json.null_member("port");
+  } else {
+    json.member("port", code.port);
+  }
   json.end_object();
   return json.take();
 }

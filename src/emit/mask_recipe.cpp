@@ -38,7 +38,8 @@ void add_mask(Recipe& recipe, const LayerPlan& layer, const Sources& sources) {
       recipe.tables.push_back({.name = "selected",
                                .shape = "[queries, keys]",
                                .comment = "which keys a query may see: the model picks them",
-                               .is_mask = true});
+                               .is_mask = true,
+                               .golden = "attn_mask"});
       text = "sparse, brought by the caller";
       break;
   }

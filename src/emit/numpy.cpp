@@ -166,7 +166,7 @@ Written numpy_code(const Recipe& recipe) {
   add_numpy_attention(out, recipe);
   add_layer(out, recipe);
   return {"attention_numpy.py", python_file(recipe, "NumPy", "import numpy as np", out.take()),
-          python_functions(recipe)};
+          python_functions(recipe), port_text(recipe, "attention_numpy.py", false)};
 }
 
 }  // namespace posenc::code

@@ -143,7 +143,7 @@ bool Recipe::reads(From from) const {
 }
 
 void refuse(std::string_view what, std::string_view why) {
-  throw Error("emit", {"layer", "be one that can be written as code", std::string(what) + ": " + std::string(why)});
+  throw Error("emit", {"layer", "be one that can be written as code", std::string(what) + ", which cannot: " + std::string(why)});
 }
 
 // A comment's line must not go on in the next one (a backslash, or the trigraph of one), nor end a docstring.

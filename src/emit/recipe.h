@@ -63,6 +63,7 @@ struct Table {
   std::string shape;     // "[HEADS]"
   std::string comment;   // "learned attention sinks"
   bool is_mask = false;  // of truth values
+  std::string golden{};  // its name among golden vectors (posenc/vectors.h)
 };
 
 struct Rotation {

@@ -35,8 +35,10 @@ struct Scores {
   void add_count(const char* constant_name, std::int64_t value, std::string note) const {
     recipe.constants.push_back({constant_name, value, std::move(note)});
   }
-  void table(const char* table_name, const char* shape, const char* comment) const {
-    recipe.tables.push_back({table_name, shape, comment});
+  // Golden vectors number the terms where there are several.
+  void table(const char* table_name, const char* shape, const char* comment, const char* golden = "table") const {
+    const std::string number = layer.score.size() > 1 ? formatted("{}.", term) : "";
+    recipe.tables.push_back({.name = table_name, .shape = shape, .comment = comment, .golden = number + golden});
   }
   Parameter of_table(const char* table_name) const { return {table_name, Type::real, From::table}; }
   std::vector<Parameter> places(std::int64_t axis = 0) const {
@@ -181,8 +183,8 @@ void score(const GridBias& scheme, Scores& s) {
 }
 
 void score(const Kerple& scheme, Scores& s) {
-  s.table("r1", "[heads]", "KERPLE's, at least 0");
-  s.table("r2", "[heads]", "KERPLE's, at least 0");
+  s.table("r1", "[heads]", "KERPLE's, at least 0", "r1");
+  s.table("r2", "[heads]", "KERPLE's, at least 0", "r2");
   std::vector<Parameter> parameters = s.places();
   parameters.insert(parameters.begin(), {s.of_table("r1"), s.of_table("r2")});
   const Expr distance = absolute(kQuery - kKey);
@@ -322,7 +324,10 @@ void add_scores(Recipe& recipe, const LayerPlan& layer, const Sources& sources) 
   }
   if (layer.sinks) {
     recipe.sinks = true;
-    recipe.tables.push_back({"sinks", "[heads]", "learned logits that take weight and give nothing"});
+    recipe.tables.push_back({.name = "sinks",
+                             .shape = "[heads]",
+                             .comment = "learned logits that take weight and give nothing",
+                             .golden = "sinks"});
     text += ", attention sinks";
   }
   std::visit([](const auto& scheme) { check_regions(scheme); }, layer.regions);

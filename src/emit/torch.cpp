@@ -171,7 +171,8 @@ Written torch_code(const Recipe& recipe) {
   for (const Function& bias : recipe.biases) add(bias);
   add_torch_attention(out, recipe);
   add_layer(out, recipe);
-  return {"attention_torch.py", python_file(recipe, "torch", "import torch", out.take()), python_functions(recipe)};
+  return {"attention_torch.py", python_file(recipe, "torch", "import torch", out.take()), python_functions(recipe),
+          port_text(recipe, "attention_torch.py", true)};
 }
 
 }  // namespace posenc::code

@@ -272,7 +272,7 @@ Written triton_code(const Recipe& recipe) {
   add_layer(out, recipe);
   return {"attention_triton.py",
           python_file(recipe, "Triton", "import torch\nimport triton\nimport triton.language as tl", out.take()),
-          python_functions(recipe)};
+          python_functions(recipe), port_text(recipe, "attention_triton.py", true)};
 }
 
 }  // namespace posenc::code

@@ -12,6 +12,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import types
 from dataclasses import dataclass
 from typing import Any, Callable
@@ -249,6 +250,13 @@ def nvcc():
             return place
     found = subprocess.run(["sh", "-c", "command -v nvcc"], capture_output=True, text=True).stdout.strip()
     return found or None
+
+
+def with_triton():
+    """Whether Triton is there: in this environment, or in one of its own beside it (triton.txt)."""
+    beside = pathlib.Path(os.environ.get("POSENC_SOURCE_DIR", ".")) / "build" / "triton" / "lib"
+    sys.path += [str(of) for of in beside.glob(f"python{sys.version_info[0]}.{sys.version_info[1]}/site-packages")]
+    return importlib.util.find_spec("triton") is not None
 
 
 def triton_module(code, folder):

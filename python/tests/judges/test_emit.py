@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from dataclasses import dataclass, field
 
 import emitted
@@ -293,11 +294,17 @@ def test_compiled(language, tmp_path):
 SMALL = [case for case in CASES if case.layer_plan().heads * case.layer_plan().head_dim <= 512]
 
 
-@pytest.mark.parametrize("case", SMALL, ids=by_name)
+# Its interpreter takes a second for a case.
+INTERPRETED = {"falcon, alibi in bfloat16", "llama 4, chunks", "axes in turn", "cap before the bias", "prefix", "values rotated"}
+
+
+@pytest.mark.parametrize("case", SMALL if os.environ.get("POSENC_EMIT_ALL") else
+                         [of for of in SMALL if of.name in INTERPRETED], ids=by_name)
 def test_triton(case, tmp_path):
-    """Under Triton's interpreter, which needs no GPU; of the small cases, since it takes its time."""
+    """Under Triton's interpreter, which needs no GPU."""
     os.environ["TRITON_INTERPRET"] = "1"  # read when a kernel is defined
-    pytest.importorskip("triton")
+    if not emitted.with_triton():
+        pytest.skip("Triton is not there")
     code = case.emit("triton")
     check(case, emitted.torch_port(code, emitted.triton_module(code, tmp_path)))
 
@@ -392,8 +399,8 @@ def test_every_preset_in_every_language():
                     assert max(map(len, code.text.splitlines())) <= 100
                     if code.file_name.endswith(".py"):
                         compile(code.text, code.file_name, "exec")
-    xlnet = {"[emit] layer must be one that can be written as code but is XLNet's scores: products of queries with "
-             "projected sinusoids are not written yet"}  # fmt: skip
+    xlnet = {"[emit] layer must be one that can be written as code but is XLNet's scores, which cannot: products of "
+             "queries with projected sinusoids are not written yet"}  # fmt: skip
     metal = {name for name, of in refused.items() if all("metal" in text for text in of)}
     assert {name: of for name, of in refused.items() if name not in metal} == {("xlnet-base", "encoder"): xlnet}
     scaled = {name for name, _ in metal}
@@ -437,3 +444,25 @@ def test_what_is_refused():
     ):
         with pytest.raises(ValueError, match=words):
             posenc.emit(changed(small, **changes))
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["llama-3.1-8b", "gpt-oss-20b --layer 0", "t5-base --stack encoder", "deepseek-v3.2", "phi-3.5-mini", "gpt2",
+     "gemma-2-9b --layer 1", "exaone-4.0-32b --layer 3"],
+)  # fmt: skip
+def test_golden_vectors_beside_it(model, tmp_path):
+    """`-o` writes vectors that the code passes as it stands, and another layer's code does not."""
+    command = os.environ.get("POSENC_COMMAND")
+    if not command:
+        pytest.skip("the tool is not there")
+    language = "torch" if model.startswith("gpt-oss") else "numpy"
+    made = [command, "emit", *model.split(), "--as", language, "-o", str(tmp_path)]
+    subprocess.run(made, check=True, capture_output=True)
+    pytest_of = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path / f"vectors_{language}")]
+    run = subprocess.run(pytest_of, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout
+    if model == "llama-3.1-8b":
+        file = tmp_path / "attention_numpy.py"
+        file.write_text(file.read_text().replace("LOW_FREQ_FACTOR = 1.0", "LOW_FREQ_FACTOR = 1.1"))
+        assert subprocess.run(pytest_of, capture_output=True).returncode == 1

@@ -1,8 +1,13 @@
-// The library writes the code (src/emit); here are the model, and the folder that it goes to.
+// The library writes the code (src/emit); here are the model, and the folder that it goes to, with golden vectors
+// beside it.
 #include "emit/emit_command.h"
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "line/exit_code.h"
 #include "line/failure.h"
@@ -12,6 +17,7 @@
 #include "line/text.h"
 #include "posenc/emit.h"
 #include "posenc/error.h"
+#include "posenc/vectors.h"
 #include "posenc/write_file.h"
 #include "tensors/file_error_text.h"
 #include "tensors/held_signals.h"
@@ -19,23 +25,75 @@
 namespace posenc::tool {
 namespace {
 
-// The folder is made where it is missing; its parent must be there.
-void write_into(const std::string& folder, const EmittedCode& code, bool force) {
+// Checked before any work: the code is not written over without --force, golden vectors never are.
+void check_folder(const std::filesystem::path& folder, const EmittedCode& code, bool force) {
   std::error_code error;
-  if (!std::filesystem::is_directory(folder, error)) {
-    std::filesystem::create_directory(folder, error);
-    if (error)
-      throw failure(kFile, formatted("-o: {}: cannot make the folder: {}", printable(folder), error.message()));
-  }
-  const std::filesystem::path path = std::filesystem::path(folder) / code.file_name;
-  if (std::filesystem::exists(std::filesystem::symlink_status(path, error)) && !force) {
+  const auto is_there = [&](const std::filesystem::path& path) {
+    const std::filesystem::file_type type = std::filesystem::symlink_status(path, error).type();
+    return type != std::filesystem::file_type::not_found && type != std::filesystem::file_type::none;
+  };
+  if (const std::filesystem::path path = folder / code.file_name; is_there(path) && !force) {
     throw failure(kFile, formatted("-o: {}: file exists; --force overwrites it", printable(path.string())));
   }
-  // Ctrl-C while the file is written: write_file gives up and removes its part, then held lets the signal through.
-  const HeldSignals held;
-  const WriteOptions options{.replace = force, .keep_going = [](std::int64_t) { return !HeldSignals::came(); }};
-  const Result<std::int64_t> written = write_file(path, code.text, options);
+  std::filesystem::create_directory(folder, error);
+  if (!std::filesystem::is_directory(folder)) {
+    throw failure(kFile, formatted("-o: {}: cannot make the folder: {}", printable(folder.string()),
+                                   error ? error.message() : "something else stands there"));
+  }
+}
+
+// "vectors_numpy": a folder of the language's own, since its test is of that code.
+std::string vectors_folder(const EmittedCode& code) { return "vectors_" + std::string(name(code.as)); }
+
+// As .npy files, and of Python with the test of this very code.
+std::vector<VectorFile> golden_files(const Plan& plan, const EmitArguments& arguments, const EmittedCode& code) {
+  const Vectors vectors = make_vectors(
+      plan, {.stack = arguments.stack, .layer = arguments.layer, .length = arguments.length, .cross = arguments.cross});
+  const bool has_test = !code.port.empty();
+  std::vector<VectorFile> files =
+      vector_files(vectors, {.format = VectorFormat::npy, .test = has_test ? VectorTest::pytest : VectorTest::none});
+  for (VectorFile& file : files) {
+    if (file.name == "port.py") file.bytes = code.port;
+  }
+  return files;
+}
+
+template <typename Written>
+void require_written(const Written& written) {
   if (!written) throw Failure{file_error_text(written.error()), exit_code_of(written.error())};
+}
+
+// The vectors, then the code. What was written, in words.
+std::string write_into(const std::filesystem::path& folder, const EmittedCode& code,
+                       const std::vector<VectorFile>& files, bool force) {
+  // Ctrl-C while a file is written: write_file gives up and removes its part, then held lets the signal through.
+  const HeldSignals held;
+  const std::filesystem::path golden = folder / vectors_folder(code);
+  std::error_code error;
+  const bool has_vectors = std::filesystem::exists(golden, error) && !std::filesystem::is_empty(golden, error) && force;
+  if (!has_vectors) require_written(write_vectors(golden, files));
+  const std::filesystem::path path = folder / code.file_name;
+  const WriteOptions options{.replace = force, .keep_going = [](std::int64_t) { return !HeldSignals::came(); }};
+  require_written(write_file(path, code.text, options));
+  std::string text = formatted("{}: {} bytes\n", printable(path.string()), code.text.size());
+  text += formatted("{}: golden vectors{}\n", printable(golden.string()),
+                    has_vectors         ? ", kept as they were"
+                    : code.port.empty() ? ""
+                                        : "; pytest in that folder holds the code to them");
+  return text;
+}
+
+// What the command line chose, and the library refuses, is a usage error; anything else is in the model.
+template <typename Work>
+auto chosen_of(const EmitArguments& arguments, const Work& work) {
+  constexpr std::array<std::string_view, 4> kChosen = {"as", "stack", "layer", "length"};
+  try {
+    return work();
+  } catch (const Error& error) {
+    const Problem& problem = error.problem();
+    if (std::ranges::find(kChosen, problem.field) == kChosen.end()) throw refused_of_model(arguments.model.name, error);
+    throw UsageError{printable(formatted("--{} must {} but is {}", problem.field, problem.must, problem.is))};
+  }
 }
 
 }  // namespace
@@ -44,12 +102,12 @@ int run_emit(const EmitArguments& arguments) {
   const Plan plan = plan_of(arguments.model, arguments.length);
   const EmitOptions options{
       .as = arguments.as, .stack = arguments.stack, .layer = arguments.layer, .cross = arguments.cross};
-  const EmittedCode code = emit(plan, options);
+  const EmittedCode code = chosen_of(arguments, [&] { return emit(plan, options); });
   if (!arguments.out) return write_output(arguments.json ? to_json(code) + "\n" : code.text);
-  write_into(*arguments.out, code, arguments.force);
-  if (arguments.json) return write_output(to_json(code) + "\n");
-  const std::string path = (std::filesystem::path(*arguments.out) / code.file_name).string();
-  return write_output(formatted("{}: {} bytes\n", printable(path), code.text.size()));
+  check_folder(*arguments.out, code, arguments.force);
+  const std::vector<VectorFile> files = chosen_of(arguments, [&] { return golden_files(plan, arguments, code); });
+  const std::string written = write_into(*arguments.out, code, files, arguments.force);
+  return write_output(arguments.json ? to_json(code) + "\n" : written);
 }
 
 }  // namespace posenc::tool

@@ -1,5 +1,6 @@
 // What posenc emit takes. Exit code 2 where --force has nothing to replace.
 #include "line/command_spec.h"
+#include "line/model_option.h"
 
 namespace posenc::tool {
 namespace {
@@ -11,7 +12,7 @@ const std::vector<std::string>& languages() {
 }
 
 Command read_emit(const Given& given) {
-  EmitArguments out{.model = given.text_or("MODEL", ""),
+  EmitArguments out{.model = model_given(given, "MODEL"),
                     .stack = given.text("--stack"),
                     .layer = given.whole("--layer", 0, INT64_MAX),
                     .cross = given.has("--cross"),
@@ -32,6 +33,7 @@ CommandSpec emit_spec() {
           .options = {{.names = "MODEL",
                        .description = "As for inspect: a file, a directory, the name of a preset, or -",
                        .required = true},
+                      set_option(),
                       {.names = "--as",
                        .value = "LANGUAGE",
                        .description = "numpy, torch, c, cpp, cuda, triton or metal",
@@ -49,9 +51,10 @@ CommandSpec emit_spec() {
                                       "argument of the code"},
                       {.names = "-o,--output",
                        .value = "DIR",
-                       .description = "Into this folder, which is made where it is missing; by default to standard "
-                                      "output"},
-                      {.names = "--force", .description = "Overwrite files that exist"},
+                       .description = "Into this folder, which is made where it is missing, with golden vectors in a "
+                                      "folder beside; by default to standard output"},
+                      {.names = "--force",
+                       .description = "Overwrite the code where it exists; golden vectors that are there stay"},
                       {.names = "--json",
                        .description = "As JSON (docs/emit.md): the text, its functions and their "
                                       "parameters"}},

@@ -1,0 +1,92 @@
+"""posenc emit: files, exit codes and messages. What the code computes is judged by python/tests/judges/test_emit.py."""
+import json
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import tool
+from tool import posenc
+
+USAGE, UNREADABLE, MALFORMED = 2, 3, 4
+FILES = {"numpy": "attention_numpy.py", "torch": "attention_torch.py", "c": "attention.c", "cpp": "attention.hpp",
+         "cuda": "attention.cu", "triton": "attention_triton.py", "metal": "attention.metal"}
+
+
+class EmitTest(tool.ToolTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def test_each_language_as_text_and_as_json(self):
+        for language, file in FILES.items():
+            with self.subTest(language):
+                run = posenc("emit", "llama-3.1-8b", "--as", language)
+                self.assertEqual((run.code, run.err), (0, ""))
+                self.assertTrue(run.out.isascii() and run.out.endswith("\n"))
+                self.assertIn("under any licence", run.out)
+                for source in ("/rope_theta", "/num_key_value_heads", "default: 1 / sqrt(head_dim)", "arXiv 2407.21783"):
+                    self.assertIn(source, run.out)
+                self.assertEqual(posenc("emit", "llama-3.1-8b", "--as", language).out, run.out)
+                found = json.loads(posenc("emit", "llama-3.1-8b", "--as", language, "--json").out)
+                self.assertEqual((found["as"], found["file_name"], found["text"]), (language, file, run.out))
+                self.assertEqual([of["name"] for of in found["functions"]][:3], ["cos_sin", "rotate", "attention"])
+                self.assertEqual(found["port"] is not None, file.endswith(".py"))
+
+    def test_a_model_from_standard_input(self):
+        run = posenc("emit", "-", "--as", "c", stdin=json.dumps(tool.SMALL).encode())
+        self.assertEqual(run.code, 0, run.err)
+        self.assertIn("  HEADS = 4,  // of queries: /num_attention_heads", run.out)
+
+    @unittest.skipUnless(shutil.which("gcc"), "needs gcc")
+    def test_the_c_file_compiles_strictly(self):
+        posenc("emit", "gpt-oss-20b", "--layer", "0", "--as", "c", "-o", self.folder)
+        compiled = subprocess.run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-c", "attention.c"], cwd=self.folder,
+                                  capture_output=True, text=True, check=False)
+        self.assertEqual((compiled.returncode, compiled.stderr), (0, ""))
+
+    def test_a_folder_has_code_and_golden_vectors(self):
+        port = self.folder / "port"
+        run = posenc("emit", "t5-base", "--stack", "encoder", "--as", "numpy", "-o", port)
+        self.assertEqual(run.code, 0, run.err)
+        self.assertEqual(run.out, f"{port}/attention_numpy.py: {(port / 'attention_numpy.py').stat().st_size} bytes\n"
+                                  f"{port}/vectors_numpy: golden vectors; pytest in that folder holds the code to them\n")
+        golden = port / "vectors_numpy"
+        self.assertIn("import attention_numpy", (golden / "port.py").read_text())
+        self.assertTrue({"vectors.json", "q.npy", "out.npy", "test_port.py"} <= {of.name for of in golden.iterdir()})
+
+        again = posenc("emit", "t5-base", "--stack", "encoder", "--as", "numpy", "-o", port)
+        self.assert_fails(again, UNREADABLE, "file exists; --force overwrites it")
+        (port / "attention_numpy.py").write_text("mine")
+        (golden / "port.py").write_text("mine too")
+        forced = posenc("emit", "t5-base", "--stack", "encoder", "--as", "numpy", "-o", port, "--force")
+        self.assertEqual(forced.code, 0, forced.err)
+        self.assertIn("kept as they were", forced.out)
+        self.assertIn("def attention(", (port / "attention_numpy.py").read_text())
+        self.assertEqual((golden / "port.py").read_text(), "mine too")
+
+    def test_a_folder_that_cannot_be(self):
+        (self.folder / "file").write_text("")
+        run = posenc("emit", "llama-3.1-8b", "--as", "c", "-o", self.folder / "file")
+        self.assert_fails(run, UNREADABLE, "cannot make the folder")
+        run = posenc("emit", "llama-3.1-8b", "--as", "c", "-o", self.folder / "none" / "none")
+        self.assert_fails(run, UNREADABLE, "No such file or directory")
+        self.assertEqual(sorted(of.name for of in self.folder.iterdir()), ["file"])
+
+    def test_what_is_refused(self):
+        self.assert_fails(posenc("emit", "gemma-3-4b", "--as", "c"), USAGE,
+                          "--layer must be given, since layers of decoder differ (0-4, 6-10")
+        self.assert_fails(posenc("emit", "gemma-3-4b", "--as", "c", "--layer", "99"), USAGE, "but is 99")
+        self.assert_fails(posenc("emit", "gemma-3-4b", "--as", "c", "--stack", "vision"), USAGE, "decoder but is vision")
+        self.assert_fails(posenc("emit", "xlnet-base", "--as", "c"), USAGE, "XLNet's scores, which cannot: products of")
+        self.assert_fails(posenc("emit", "phi-3.5-mini", "--as", "metal"), USAGE, "give the plan a length (--length N)")
+        self.assert_fails(posenc("emit", "llama-3.1-8b", "--as", "fortran"), USAGE, "numpy, torch, c, cpp, cuda")
+        self.assert_fails(posenc("emit", "llama-3.1-8b"), USAGE, "--as")
+        self.assert_fails(posenc("emit", "llama-3.1-8b", "--as", "c", "--force"), USAGE, "--force: there is no -o")
+        self.assertEqual(posenc("emit", "phi-3.5-mini", "--as", "metal", "--length", "8192").code, 0)
+
+
+if __name__ == "__main__":
+    tool.main()
