@@ -30,4 +30,7 @@ std::string port_text(const Recipe& recipe, std::string_view file_name, bool has
 // functions are called, a sentence or more.
 std::string header(const Recipe& recipe, std::string_view mark, std::string_view language, std::string_view use);
 
+// In which order the functions are called.
+std::string order_of_calls(const Recipe& recipe);
+
 }  // namespace posenc::code

@@ -155,7 +155,8 @@ void add_c_rotation(Lines& out, const Recipe& recipe, const Dialect& dialect) {
 Written c_code(const Recipe& recipe) {
   const Dialect dialect = c_dialect();
   Lines out;
-  out.add(header(recipe, "// ", "C11", c_use(recipe)) + "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>");
+  out.add(header(recipe, "// ", "C11", order_of_calls(recipe)) +
+          "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>");
   if (uses(recipe, Op::absolute)) out.add("#include <stdlib.h>");
   if (uses(recipe, Op::round_bfloat16)) out.add("#include <stdint.h>\n#include <string.h>");
   out.blank();

@@ -405,13 +405,4 @@ std::vector<EmittedFunction> c_functions(const Recipe& recipe, bool has_sizes) {
   return out;
 }
 
-std::string c_use(const Recipe& recipe) {
-  if (!recipe.rotation) return "attention is all of it.";
-  std::string text = "In this order: cos_sin makes the table of some positions, rotate applies it to q";
-  text += recipe.rotates_values ? ", k and v" : " and k";
-  text += ", attention makes the output";
-  if (recipe.unrotates_output) text += ", and rotate_back, with the table of the queries, turns that back";
-  return text + ". Keys of a cache are rotated once, by their own positions.";
-}
-
 }  // namespace posenc::code

@@ -82,6 +82,4 @@ void add_rotate_comment(Lines& out, const Recipe& recipe);
 
 std::vector<EmittedFunction> c_functions(const Recipe& recipe, bool has_sizes);
 
-std::string c_use(const Recipe& recipe);
-
 }  // namespace posenc::code

@@ -154,7 +154,7 @@ void add_cpp_rotation(Lines& out, const Recipe& recipe, const Dialect& dialect) 
 Written cpp_code(const Recipe& recipe) {
   const Dialect dialect = cpp_dialect();
   Lines out;
-  out.add(header(recipe, "// ", "C++20", c_use(recipe)) + "#pragma once\n");
+  out.add(header(recipe, "// ", "C++20", order_of_calls(recipe)) + "#pragma once\n");
   if (uses(recipe, Op::smaller) || uses(recipe, Op::larger)) out.add("#include <algorithm>");
   if (uses(recipe, Op::round_bfloat16)) out.add("#include <bit>");
   out.add("#include <cmath>\n#include <cstddef>");

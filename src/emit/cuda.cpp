@@ -148,7 +148,7 @@ void add_cuda_rotation(Lines& out, const Recipe& recipe, const Dialect& dialect)
 Written cuda_code(const Recipe& recipe) {
   const Dialect dialect = cuda_dialect();
   Lines out;
-  out.add(header(recipe, "// ", "CUDA C++", c_use(recipe)) + "#include <math.h>\n");
+  out.add(header(recipe, "// ", "CUDA C++", order_of_calls(recipe)) + "#include <math.h>\n");
   add_cuda_constants(out, recipe);
   if (uses(recipe, Op::round_bfloat16)) {
     out.add(

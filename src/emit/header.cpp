@@ -5,6 +5,16 @@
 
 namespace posenc::code {
 
+std::string order_of_calls(const Recipe& recipe) {
+  if (!recipe.rotation) return "attention is all of it.";
+  std::string text = "In this order: cos_sin makes the table of some positions, rotate applies it to q";
+  text += recipe.rotates_values ? ", k and v" : " and k";
+  if (recipe.norm_follows) text += ", the norm is yours";
+  text += ", attention makes the output";
+  if (recipe.unrotates_output) text += ", and rotate_back, with the table of the queries, turns that back";
+  return text + ". Keys of a cache are rotated once, by their own positions.";
+}
+
 std::string header(const Recipe& recipe, std::string_view mark, std::string_view language, std::string_view use) {
   Lines out;
   for (const std::string& line : recipe.heading) out.comment(mark, line);

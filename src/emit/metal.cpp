@@ -182,7 +182,7 @@ Written metal_code(const Recipe& recipe) {
   }
   const Dialect dialect = metal_dialect();
   Lines out;
-  out.add(header(recipe, "// ", "Metal", c_use(recipe)) +
+  out.add(header(recipe, "// ", "Metal", order_of_calls(recipe)) +
           "#include <metal_stdlib>\nusing namespace metal;\n\n"
           "// Sums and products are to be rounded as they are written.\n"
           "#pragma METAL fp math_mode(safe)\n");

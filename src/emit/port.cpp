@@ -23,6 +23,7 @@ std::string given(const Recipe& recipe, const std::string& parameter) {
 }  // namespace
 
 std::string port_text(const Recipe& recipe, std::string_view file_name, bool has_tensors) {
+  if (recipe.norm_follows) return {};  // of which this code has no layer
   const std::string module(file_name.substr(0, file_name.rfind('.')));
   const bool of_length = recipe.rotation && recipe.rotation->of_length;
   Lines out;

@@ -110,11 +110,13 @@ void add_constants(Lines& out, const Recipe& recipe, const ListWords& list, std:
 
 std::string python_file(const Recipe& recipe, std::string_view language, std::string_view imports,
                         const std::string& body) {
-  std::string text = header(recipe, "# ", language,
-                            recipe.rotation ? "layer() is all of it: q and k are rotated by cos_sin and rotate, and "
-                                              "attention makes the output. Keys of a cache are rotated once, by their "
-                                              "own positions."
-                                            : "attention() is all of it.");
+  std::string text =
+      header(recipe, "# ", language,
+             recipe.norm_follows ? order_of_calls(recipe)
+             : recipe.rotation   ? "layer() is all of it: q and k are rotated by cos_sin and rotate, and "
+                                   "attention makes the output. Keys of a cache are rotated once, by their "
+                                   "own positions."
+                                 : "attention() is all of it.");
   if (body.find("math.") != std::string::npos) text += "import math\n\n";
   return text + std::string(imports) + "\n\n" + body;
 }
@@ -204,6 +206,8 @@ std::string attention_doc(const Recipe& recipe, bool has_batches) {
   return text;
 }
 
+bool has_layer(const Recipe& recipe) { return recipe.rotation && !recipe.norm_follows; }
+
 std::vector<std::string> layer_parameters(const Recipe& recipe) {
   std::vector<std::string> out = attention_parameters(recipe);
   if (recipe.rotation) {
@@ -219,7 +223,7 @@ std::vector<std::string> layer_parameters(const Recipe& recipe) {
 }
 
 void add_layer(Lines& out, const Recipe& recipe) {
-  if (!recipe.rotation) return;
+  if (!has_layer(recipe)) return;
   out.blank();
   out.blank();
   out.add("def " + call_text("layer", layer_parameters(recipe)) + ":");
@@ -290,7 +294,7 @@ std::vector<EmittedFunction> python_functions(const Recipe& recipe) {
     out.push_back({"rotate", {"x", "cos", "sin"}});
   }
   out.push_back({"attention", attention_parameters(recipe)});
-  if (recipe.rotation) out.push_back({"layer", layer_parameters(recipe)});
+  if (has_layer(recipe)) out.push_back({"layer", layer_parameters(recipe)});
   return out;
 }
 

@@ -71,6 +71,8 @@ std::string attention_doc(const Recipe& recipe, bool has_batches);
 
 // numpy, torch: def layer(...), which rotates and attends. What it takes.
 std::vector<std::string> layer_parameters(const Recipe& recipe);
+// Not where a norm stands between rotate and attention: what is left is no layer.
+bool has_layer(const Recipe& recipe);
 void add_layer(Lines& out, const Recipe& recipe);
 
 // "[..., tokens, PAIRS]": what cos_sin takes and gives; what rotate does.

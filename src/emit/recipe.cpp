@@ -57,7 +57,8 @@ void add_sizes(Recipe& recipe, const LayerPlan& layer, const Sources& sources) {
 
 std::string words(const QkNorm& norm) {
   std::string text = norm.of == QkNorm::Of::keys ? "keys" : "q and k";
-  text += " come normalised (" + std::string(name(norm.kind)) + " norm over ";
+  text += norm.order == QkNorm::Order::after ? " are" : " come";
+  text += " normalised (" + std::string(name(norm.kind)) + " norm over ";
   text += norm.over == QkNorm::Over::head ? "a head" : "all heads";
   return text + (norm.weighted ? ", with weights)" : ")");
 }
@@ -80,7 +81,8 @@ void add_beside(Recipe& recipe, const Stack& stack, const LayerPlan& layer) {
     switch (layer.qk_norm->order) {
       case QkNorm::Order::before: recipe.beside.push_back(words(*layer.qk_norm)); break;
       case QkNorm::Order::after:
-        recipe.beside.push_back("after rotate and before attention, " + words(*layer.qk_norm));
+        recipe.norm_follows = true;
+        recipe.beside.push_back("between rotate and attention, " + words(*layer.qk_norm));
         break;
     }
   }
@@ -143,7 +145,8 @@ bool Recipe::reads(From from) const {
 }
 
 void refuse(std::string_view what, std::string_view why) {
-  throw Error("emit", {"layer", "be one that can be written as code", std::string(what) + ", which cannot: " + std::string(why)});
+  throw Error("emit", {"layer", "be one that can be written as code",
+                       std::string(what) + ", which cannot: " + std::string(why)});
 }
 
 // A comment's line must not go on in the next one (a backslash, or the trigraph of one), nor end a docstring.

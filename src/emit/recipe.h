@@ -92,6 +92,7 @@ struct Recipe {
   std::int64_t value_dim = 0;
   std::int64_t axes = 1;  // coordinates of a token
   std::optional<Rotation> rotation{};
+  bool norm_follows = false;  // between rotate and attention stands a norm that is not here
   bool rotates_values = false;
   bool unrotates_output = false;
   std::vector<Function> helpers{};    // what other functions call

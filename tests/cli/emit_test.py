@@ -88,5 +88,4 @@ class EmitTest(tool.ToolTest):
         self.assertEqual(posenc("emit", "phi-3.5-mini", "--as", "metal", "--length", "8192").code, 0)
 
 
-if __name__ == "__main__":
-    tool.main()
+tool.main()

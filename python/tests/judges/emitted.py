@@ -14,8 +14,9 @@ import re
 import subprocess
 import sys
 import types
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -69,8 +70,13 @@ def numpy_port(code, text=None):
         return made.attention(*(given[name] for name in parameters(code, "attention")))
 
     turns = hasattr(made, "rotate")
-    return Port("numpy", cos_sin if turns else None, made.rotate if turns else None, attention,
-                (lambda x, cos, sin: made.rotate(x, cos, -sin)) if turns else None)
+    return Port(
+        "numpy",
+        cos_sin if turns else None,
+        made.rotate if turns else None,
+        attention,
+        (lambda x, cos, sin: made.rotate(x, cos, -sin)) if turns else None,
+    )
 
 
 def torch_port(code, made):
@@ -91,8 +97,13 @@ def torch_port(code, made):
         return made.attention(*(tensor(given[name]) for name in parameters(code, "attention"))).numpy()
 
     turns = hasattr(made, "rotate")
-    return Port(code.as_, cos_sin if turns else None, rotate if turns else None, attention,
-                (lambda x, cos, sin: rotate(x, cos, -sin)) if turns else None)
+    return Port(
+        code.as_,
+        cos_sin if turns else None,
+        rotate if turns else None,
+        attention,
+        (lambda x, cos, sin: rotate(x, cos, -sin)) if turns else None,
+    )
 
 
 def pointer(x):
@@ -105,29 +116,43 @@ def c_port(code, sizes, call):
     def cos_sin(positions, length):
         tokens = positions.shape[-1]
         cosines, sines = (np.zeros((tokens, sizes.pairs), np.float32) for _ in range(2))
-        call("cos_sin", {"tokens": tokens, "positions": positions, "length": length, "cosines": cosines,
-                         "sines": sines}, tokens * sizes.pairs)
+        call(
+            "cos_sin",
+            {"tokens": tokens, "positions": positions, "length": length, "cosines": cosines, "sines": sines},
+            tokens * sizes.pairs,
+        )
         return cosines, sines
 
     def turned(name):
         def rotate(x, cos, sin):
             out = np.array(x, np.float32, order="C")
-            call(name, {"tokens": len(x), "heads": x.shape[1], "x": out, "cosines": cos, "sines": sin},
-                 len(x) * x.shape[1] * sizes.pairs)
+            call(
+                name,
+                {"tokens": len(x), "heads": x.shape[1], "x": out, "cosines": cos, "sines": sin},
+                len(x) * x.shape[1] * sizes.pairs,
+            )
             return out
 
         return rotate
 
     def attention(q, k, v, **inputs):
         out = np.full((len(q), sizes.heads, sizes.value_dim), np.nan, np.float32)
-        call("attention", {"queries": len(q), "keys": len(k), "q": q, "k": k, "v": v, "out": out, **inputs},
-             len(q) * sizes.heads)
+        call(
+            "attention",
+            {"queries": len(q), "keys": len(k), "q": q, "k": k, "v": v, "out": out, **inputs},
+            len(q) * sizes.heads,
+        )
         return out
 
     names = {of.name for of in code.functions}
     turns = "rotate" in names
-    return Port(code.as_, cos_sin if turns else None, turned("rotate") if turns else None, attention,
-                turned("rotate_back") if "rotate_back" in names else None)
+    return Port(
+        code.as_,
+        cos_sin if turns else None,
+        turned("rotate") if turns else None,
+        attention,
+        turned("rotate_back") if "rotate_back" in names else None,
+    )
 
 
 def argument(name, value):
@@ -160,7 +185,9 @@ def compiled(command, source, folder, name):
     file = pathlib.Path(folder) / name
     file.write_text(source)
     library = file.with_suffix(".so")
-    run = subprocess.run([*command, "-shared", "-fPIC", "-o", str(library), str(file)], capture_output=True, text=True)
+    run = subprocess.run(
+        [*command, "-shared", "-fPIC", "-o", str(library), str(file)], check=False, capture_output=True, text=True
+    )
     assert run.returncode == 0, f"{name}:\n{run.stderr[:4000]}"
     return ctypes.CDLL(str(library))
 
@@ -204,43 +231,57 @@ def cpp_ports(codes, sizes, folder):
             else:
                 declared.append(f"{c_type(name)} {name}, long n_{name}")
                 handed.append(f"std::span({name}, std::size_t(n_{name}))")
-        return (f'extern "C" void case{number}_{function.name}({", ".join(declared)}) '
-                f'{{ case{number}::attention_layer::{function.name}({", ".join(handed)}); }}\n')
+        return (
+            f'extern "C" void case{number}_{function.name}({", ".join(declared)}) '
+            f"{{ case{number}::attention_layer::{function.name}({', '.join(handed)}); }}\n"
+        )
 
     includes = sorted({line for code in codes for line in re.findall(r"^#include.*$", code.text, re.MULTILINE)})
     source = wrapped(codes, wrapper, "\n".join(includes) + "\n")
     library = compiled(["g++", "-std=c++20", "-O1", *STRICT], source, folder, "all.cpp")
-    return [c_port(code, size, caller(library, code, f"case{number}_", "spans"))
-            for number, (code, size) in enumerate(zip(codes, sizes))]
+    return [
+        c_port(code, size, caller(library, code, f"case{number}_", "spans"))
+        for number, (code, size) in enumerate(zip(codes, sizes))
+    ]
 
 
 def cuda_ports(codes, sizes, folder):
     def wrapper(number, function):
         declared = [f"{c_type(name)} {name}" for name in function.parameters]
-        return (f'extern "C" void case{number}_{function.name}({", ".join(declared)}, int threads) {{\n'
-                f"  blockDim.x = 32;\n"
-                f"  for (int n = 0; n < (threads + 31) / 32 * 32; ++n) {{\n"
-                f"    blockIdx.x = n / 32;\n    threadIdx.x = n % 32;\n"
-                f'    case{number}::{function.name}({", ".join(function.parameters)});\n  }}\n}}\n')
+        return (
+            f'extern "C" void case{number}_{function.name}({", ".join(declared)}, int threads) {{\n'
+            f"  blockDim.x = 32;\n"
+            f"  for (int n = 0; n < (threads + 31) / 32 * 32; ++n) {{\n"
+            f"    blockIdx.x = n / 32;\n    threadIdx.x = n % 32;\n"
+            f"    case{number}::{function.name}({', '.join(function.parameters)});\n  }}\n}}\n"
+        )
 
     source = wrapped(codes, wrapper, '#include "cuda_shim.h"\n')
-    library = compiled(["g++", "-std=c++20", "-O1", *STRICT, "-Wno-unused-function", f"-I{SHIMS}"], source, folder, "all_cuda.cpp")
-    return [c_port(code, size, caller(library, code, f"case{number}_", True))
-            for number, (code, size) in enumerate(zip(codes, sizes))]
+    library = compiled(
+        ["g++", "-std=c++20", "-O1", *STRICT, "-Wno-unused-function", f"-I{SHIMS}"], source, folder, "all_cuda.cpp"
+    )
+    return [
+        c_port(code, size, caller(library, code, f"case{number}_", True))
+        for number, (code, size) in enumerate(zip(codes, sizes))
+    ]
 
 
 def metal_ports(codes, sizes, folder):
     def wrapper(number, function):
         declared = [f"{c_type(name)} {name}" for name in function.parameters]
-        return (f'extern "C" void case{number}_{function.name}({", ".join(declared)}, int threads) {{\n'
-                f"  for (int n = 0; n < threads + 7; ++n) "
-                f'case{number}::{function.name}({", ".join(function.parameters)}, unsigned(n));\n}}\n')
+        return (
+            f'extern "C" void case{number}_{function.name}({", ".join(declared)}, int threads) {{\n'
+            f"  for (int n = 0; n < threads + 7; ++n) "
+            f"case{number}::{function.name}({', '.join(function.parameters)}, unsigned(n));\n}}\n"
+        )
 
     source = wrapped(codes, wrapper, "#include <metal_stdlib>\n")
     flags = ["-Wno-attributes", "-Wno-unknown-pragmas", "-Wno-unused-function", f"-I{SHIMS}"]
     library = compiled(["g++", "-std=c++20", "-O1", *STRICT, *flags], source, folder, "all_metal.cpp")
-    return [c_port(code, size, caller(library, code, f"case{number}_", True))
-            for number, (code, size) in enumerate(zip(codes, sizes))]
+    return [
+        c_port(code, size, caller(library, code, f"case{number}_", True))
+        for number, (code, size) in enumerate(zip(codes, sizes))
+    ]
 
 
 def nvcc():
@@ -248,7 +289,7 @@ def nvcc():
     for place in (os.environ.get("CUDACXX"), "/usr/local/cuda/bin/nvcc"):
         if place and pathlib.Path(place).exists():
             return place
-    found = subprocess.run(["sh", "-c", "command -v nvcc"], capture_output=True, text=True).stdout.strip()
+    found = subprocess.run(["sh", "-c", "command -v nvcc"], check=False, capture_output=True, text=True).stdout.strip()
     return found or None
 
 
