@@ -6,7 +6,7 @@
 namespace posenc::code {
 
 std::string order_of_calls(const Recipe& recipe) {
-  if (!recipe.rotation) return "attention is all of it.";
+  if (!recipe.rotation) return "There is one function, attention.";
   std::string text = "In this order: cos_sin makes the table of some positions, rotate applies it to q";
   text += recipe.rotates_values ? ", k and v" : " and k";
   if (recipe.norm_follows) text += ", the norm is yours";

@@ -49,7 +49,8 @@ std::string port_text(const Recipe& recipe, std::string_view file_name, bool has
   for (const std::string& parameter : recipe.rotation ? layer_parameters(recipe) : attention_parameters(recipe)) {
     out.add(given(recipe, parameter) + ",", 8);
   }
-  out.add(")\n    return {\"out\": out}", 4);
+  out.add(")", 4);
+  out.add("return {\"out\": out}", 4);
   return out.take();
 }
 

@@ -116,7 +116,7 @@ std::string python_file(const Recipe& recipe, std::string_view language, std::st
              : recipe.rotation   ? "layer() is all of it: q and k are rotated by cos_sin and rotate, and "
                                    "attention makes the output. Keys of a cache are rotated once, by their "
                                    "own positions."
-                                 : "attention() is all of it.");
+                                 : "There is one function, attention.");
   if (body.find("math.") != std::string::npos) text += "import math\n\n";
   return text + std::string(imports) + "\n\n" + body;
 }

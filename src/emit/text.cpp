@@ -41,7 +41,9 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t columns) {
     text.remove_prefix(std::min(text.size(), paragraph.size() + 1));
     std::string line;
     while (!paragraph.empty()) {
-      const std::string_view word = paragraph.substr(0, paragraph.find(' '));
+      std::string_view word = paragraph.substr(0, paragraph.find(' '));
+      // "arXiv 2104.09864" stays in one line.
+      if (word == "arXiv") word = paragraph.substr(0, paragraph.find(' ', word.size() + 1));
       paragraph.remove_prefix(std::min(paragraph.size(), word.size() + 1));
       if (!line.empty() && line.size() + 1 + word.size() > columns) lines.push_back(std::exchange(line, {}));
       line += (line.empty() ? "" : " ") + std::string(word);

@@ -2,11 +2,10 @@
 // function, called once for each thread with threadIdx set (emitted.py).
 #pragma once
 
-#include <math.h>
-#include <stdlib.h>
-
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <cstdlib>
 
 #define __global__ static
 #define __device__ static inline
