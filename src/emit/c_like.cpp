@@ -6,6 +6,7 @@ namespace posenc::code {
 namespace {
 
 // How tightly C's operators bind.
+namespace c_binds {
 constexpr int kTernary = 1;
 constexpr int kAnd = 2;
 constexpr int kEqual = 4;
@@ -13,6 +14,7 @@ constexpr int kCompare = 5;
 constexpr int kAdd = 6;
 constexpr int kMultiply = 7;
 constexpr int kUnary = 8;
+}  // namespace c_binds
 
 std::string replaced(std::string_view pattern, char mark, std::string_view by) {
   std::string out;
@@ -31,7 +33,7 @@ bool is_cast_like_a_call(const Dialect& dialect) { return dialect.cast.starts_wi
 // Operands in parentheses where a prefix cast would take only the first of them.
 Spelling cast_spelling(const Dialect& dialect, std::string_view type) {
   const std::string pattern = c_cast(dialect, type, "{0}");
-  return is_cast_like_a_call(dialect) ? called(pattern) : Spelling{pattern, kUnary, {kUnary, 0, 0}};
+  return is_cast_like_a_call(dialect) ? called(pattern) : Spelling{pattern, c_binds::kUnary, {c_binds::kUnary, 0, 0}};
 }
 
 std::string c_call(const std::string& function, std::size_t operands) {
@@ -48,7 +50,7 @@ Spelling of_real(const Expr& expr, const Dialect& dialect, bool is_wide) {
     const std::string place = formatted("{{{}}}", at);
     const bool is_whole = expr.of[at].type == Type::whole;
     operands.push_back(is_whole ? c_cast(dialect, is_wide ? "double" : "float", place) : place);
-    if (is_whole && !is_cast_like_a_call(dialect)) out.needs[at] = kUnary;
+    if (is_whole && !is_cast_like_a_call(dialect)) out.needs[at] = c_binds::kUnary;
   }
   out.pattern = dialect.mathematics(expr.op, is_wide) + "(" + joined(operands, ", ") + ")";
   return out;
@@ -57,40 +59,43 @@ Spelling of_real(const Expr& expr, const Dialect& dialect, bool is_wide) {
 Spelling spelling(const Expr& expr, const Dialect& dialect, bool is_wide) {
   const char* real = is_wide ? "double" : "float";
   switch (expr.op) {
-    case Op::whole: return {formatted("{}", expr.integer), expr.integer < 0 ? kUnary : kAtom};
-    case Op::real: return {real_text(expr.number) + (is_wide ? "" : "f"), expr.number < 0 ? kUnary : kAtom};
+    case Op::whole: return {formatted("{}", expr.integer), expr.integer < 0 ? c_binds::kUnary : kAtom};
+    case Op::real: return {real_text(expr.number) + (is_wide ? "" : "f"), expr.number < 0 ? c_binds::kUnary : kAtom};
     case Op::pi: return called(dialect.pi);
     case Op::name: return called(expr.text);
     case Op::constant: return called(dialect.constant(expr.text));
     case Op::element: {
       const std::string list = expr.is_list ? dialect.constant(expr.text) : expr.text;
       if (expr.of.size() == 1) return called(list + "[{0}]");
-      return {list + "[{0} * " + dialect.constant("heads") + " + {1}]", kAtom, {kMultiply, kAdd, 0}};
+      return {list + "[{0} * " + dialect.constant("heads") + " + {1}]", kAtom, {c_binds::kMultiply, c_binds::kAdd, 0}};
     }
     case Op::call: return called(c_call(expr.text, expr.of.size()));
-    case Op::add: return infix("+", kAdd);
-    case Op::subtract: return infix("-", kAdd);
-    case Op::multiply: return infix("*", kMultiply);
+    case Op::add: return infix("+", c_binds::kAdd);
+    case Op::subtract: return infix("-", c_binds::kAdd);
+    case Op::multiply: return infix("*", c_binds::kMultiply);
     case Op::divide: {
       // Of whole numbers C's quotient would be whole.
-      if (expr.of[0].type != Type::whole || expr.of[1].type != Type::whole) return infix("/", kMultiply);
+      if (expr.of[0].type != Type::whole || expr.of[1].type != Type::whole) return infix("/", c_binds::kMultiply);
       const bool is_call = is_cast_like_a_call(dialect);
-      return {c_cast(dialect, real, "{0}") + " / {1}", kMultiply, {is_call ? kLoose : kUnary, kMultiply + 1, 0}};
+      return {c_cast(dialect, real, "{0}") + " / {1}",
+              c_binds::kMultiply,
+              {is_call ? kLoose : c_binds::kUnary, c_binds::kMultiply + 1, 0}};
     }
-    case Op::floor_divide: return infix("/", kMultiply);
-    case Op::remainder: return infix("%", kMultiply);
-    case Op::negate: return {"-{0}", kUnary, {kUnary, 0, 0}};
-    case Op::less: return infix("<", kCompare);
-    case Op::at_most: return infix("<=", kCompare);
-    case Op::equal: return infix("==", kEqual);
-    case Op::both: return infix("&&", kAnd);
-    case Op::choose: return {"{0} ? {1} : {2}", kTernary, {kTernary + 1, kTernary, kTernary}};
+    case Op::floor_divide: return infix("/", c_binds::kMultiply);
+    case Op::remainder: return infix("%", c_binds::kMultiply);
+    case Op::negate: return {"-{0}", c_binds::kUnary, {c_binds::kUnary, 0, 0}};
+    case Op::less: return infix("<", c_binds::kCompare);
+    case Op::at_most: return infix("<=", c_binds::kCompare);
+    case Op::equal: return infix("==", c_binds::kEqual);
+    case Op::both: return infix("&&", c_binds::kAnd);
+    case Op::choose:
+      return {"{0} ? {1} : {2}", c_binds::kTernary, {c_binds::kTernary + 1, c_binds::kTernary, c_binds::kTernary}};
     case Op::smaller:
     case Op::larger:
       if (expr.type == Type::whole && !dialect.whole_limit.empty()) {
         Spelling out = called(replaced(dialect.whole_limit, '%', expr.op == Op::smaller ? "<" : ">"));
-        out.needs[0] = kAdd;
-        out.needs[1] = kAdd;
+        out.needs[0] = c_binds::kAdd;
+        out.needs[1] = c_binds::kAdd;
         return out;
       }
       if (expr.type == Type::whole) {

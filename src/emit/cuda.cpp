@@ -95,7 +95,7 @@ void add_cuda_constants(Lines& out, const Recipe& recipe) {
   if (uses(recipe, Op::pi)) out.add("constexpr double PI = 3.141592653589793;");
 }
 
-constexpr const char* kThread = "const int n = blockIdx.x * blockDim.x + threadIdx.x;";
+constexpr const char* kCudaThread = "const int n = blockIdx.x * blockDim.x + threadIdx.x;";
 
 void add_cuda_rotation(Lines& out, const Recipe& recipe, const Dialect& dialect) {
   const Rotation& rotation = *recipe.rotation;
@@ -112,7 +112,7 @@ void add_cuda_rotation(Lines& out, const Recipe& recipe, const Dialect& dialect)
   if (rotation.of_length) parameters.emplace_back("int length");
   parameters.insert(parameters.end(), {"float* cosines", "float* sines"});
   out.add(signature("__global__ void cos_sin", parameters) + " {");
-  out.add(kThread, 2);
+  out.add(kCudaThread, 2);
   out.add("if (n >= tokens * PAIRS) return;", 2);
   out.add("const int i = n / PAIRS, p = n % PAIRS;", 2);
   const Factor factor = factor_of(recipe, dialect);
@@ -135,7 +135,7 @@ void add_cuda_rotation(Lines& out, const Recipe& recipe, const Dialect& dialect)
     out.add(signature(is_back ? "__global__ void rotate_back" : "__global__ void rotate",
                       {"int tokens", "int heads", "float* x", "const float* cosines", "const float* sines"}) +
             " {");
-    out.add(kThread, 2);
+    out.add(kCudaThread, 2);
     out.add("if (n >= tokens * heads * PAIRS) return;", 2);
     out.add("const int i = n / PAIRS / heads, h = n / PAIRS % heads, p = n % PAIRS;", 2);
     add_pair_body(out, recipe, dialect, 2, is_back);
@@ -172,7 +172,7 @@ Written cuda_code(const Recipe& recipe) {
     }
   }
   out.add(signature("__global__ void attention", parameters) + " {");
-  out.add(kThread, 2);
+  out.add(kCudaThread, 2);
   out.add("if (n >= queries * HEADS) return;", 2);
   out.add("const int i = n / HEADS, h = n % HEADS;", 2);
   add_query_body(out, recipe, dialect, 2);

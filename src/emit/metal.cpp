@@ -130,7 +130,7 @@ std::vector<std::string> buffers(const std::vector<std::string>& parameters) {
   return out;
 }
 
-constexpr const char* kThread = "const int n = int(thread_index);";
+constexpr const char* kMetalThread = "const int n = int(thread_index);";
 
 void add_metal_rotation(Lines& out, const Recipe& recipe, const Dialect& dialect) {
   const Rotation& rotation = *recipe.rotation;
@@ -141,7 +141,7 @@ void add_metal_rotation(Lines& out, const Recipe& recipe, const Dialect& dialect
   out.add(signature("kernel void cos_sin", buffers({"constant int& tokens", "device const int* positions",
                                                     "device float* cosines", "device float* sines"})) +
           " {");
-  out.add(kThread, 2);
+  out.add(kMetalThread, 2);
   out.add("if (n >= tokens * PAIRS) return;", 2);
   out.add("const int i = n / PAIRS, p = n % PAIRS;", 2);
   out.add("const float position = float(" + position_text(recipe, dialect, "AXIS_OF_PAIR[p]") + ");", 2);
@@ -165,7 +165,7 @@ void add_metal_rotation(Lines& out, const Recipe& recipe, const Dialect& dialect
                       buffers({"constant int& tokens", "constant int& heads", "device float* x",
                                "device const float* cosines", "device const float* sines"})) +
             " {");
-    out.add(kThread, 2);
+    out.add(kMetalThread, 2);
     out.add("if (n >= tokens * heads * PAIRS) return;", 2);
     out.add("const int i = n / PAIRS / heads, h = n / PAIRS % heads, p = n % PAIRS;", 2);
     add_pair_body(out, recipe, dialect, 2, is_back);
@@ -215,7 +215,7 @@ Written metal_code(const Recipe& recipe) {
     }
   }
   out.add(signature("kernel void attention", buffers(parameters)) + " {");
-  out.add(kThread, 2);
+  out.add(kMetalThread, 2);
   out.add("if (n >= queries * HEADS) return;", 2);
   out.add("const int i = n / HEADS, h = n % HEADS;", 2);
   add_query_body(out, recipe, dialect, 2);

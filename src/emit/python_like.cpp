@@ -8,12 +8,10 @@
 
 namespace posenc::code {
 
-using namespace python;  // NOLINT: the strengths of operators
-
 std::optional<Spelling> python_spelling(const Expr& expr) {
   switch (expr.op) {
-    case Op::whole: return Spelling{formatted("{}", expr.integer), expr.integer < 0 ? kUnary : kAtom};
-    case Op::real: return Spelling{real_text(expr.number), expr.number < 0 ? kUnary : kAtom};
+    case Op::whole: return Spelling{formatted("{}", expr.integer), expr.integer < 0 ? python::kUnary : kAtom};
+    case Op::real: return Spelling{real_text(expr.number), expr.number < 0 ? python::kUnary : kAtom};
     case Op::name: return called(expr.text);
     case Op::constant: return called(upper(expr.text));
     case Op::call: {
@@ -21,18 +19,18 @@ std::optional<Spelling> python_spelling(const Expr& expr) {
       for (std::size_t at = 0; at < expr.of.size(); ++at) places.push_back(formatted("{{{}}}", at));
       return called(call_text(expr.text, places));
     }
-    case Op::add: return infix("+", kAdd);
-    case Op::subtract: return infix("-", kAdd);
-    case Op::multiply: return infix("*", kMultiply);
-    case Op::divide: return infix("/", kMultiply);
-    case Op::floor_divide: return infix("//", kMultiply);
-    case Op::remainder: return infix("%", kMultiply);
-    case Op::negate: return Spelling{"-{0}", kUnary, {kUnary, 0, 0}};
-    case Op::power: return Spelling{"{0} ** {1}", kPower, {kPower + 1, kPower, 0}};
-    case Op::less: return infix("<", kCompare + 0);
-    case Op::at_most: return infix("<=", kCompare + 0);
-    case Op::equal: return infix("==", kCompare + 0);
-    case Op::both: return infix("&", kBitAnd);
+    case Op::add: return infix("+", python::kAdd);
+    case Op::subtract: return infix("-", python::kAdd);
+    case Op::multiply: return infix("*", python::kMultiply);
+    case Op::divide: return infix("/", python::kMultiply);
+    case Op::floor_divide: return infix("//", python::kMultiply);
+    case Op::remainder: return infix("%", python::kMultiply);
+    case Op::negate: return Spelling{"-{0}", python::kUnary, {python::kUnary, 0, 0}};
+    case Op::power: return Spelling{"{0} ** {1}", python::kPower, {python::kPower + 1, python::kPower, 0}};
+    case Op::less: return infix("<", python::kCompare);
+    case Op::at_most: return infix("<=", python::kCompare);
+    case Op::equal: return infix("==", python::kCompare);
+    case Op::both: return infix("&", python::kBitAnd);
     case Op::element:
       if (expr.is_list) {
         // Of a list over the pairs, p is all of them.
@@ -42,7 +40,8 @@ std::optional<Spelling> python_spelling(const Expr& expr) {
       return called(expr.text + (expr.of.size() == 1 ? "[{0}]" : "[{0}, {1}]"));
     case Op::choose:
       if (expr.uniform || expr.of[0].uniform) {
-        return Spelling{"{1} if {0} else {2}", kTernary, {kTernary + 1, kTernary + 1, kTernary}};
+        return Spelling{
+            "{1} if {0} else {2}", python::kTernary, {python::kTernary + 1, python::kTernary + 1, python::kTernary}};
       }
       break;
     case Op::pi: return called("math.pi");

@@ -6,8 +6,6 @@
 namespace posenc::code {
 namespace {
 
-using namespace python;  // NOLINT: the strengths of operators
-
 // Inside a kernel, where Python's own mathematics is not at hand.
 Spelling triton_spelling(const Expr& expr) {
   const auto of_float = [&](const char* function) {
@@ -19,7 +17,7 @@ Spelling triton_spelling(const Expr& expr) {
   switch (expr.op) {
     case Op::exponential: return of_float("tl.exp");
     case Op::logarithm: return of_float("tl.log");
-    case Op::logarithm_1p: return {"tl.log(1.0 + {0})", kAtom, {kAdd + 1, 0, 0}};
+    case Op::logarithm_1p: return {"tl.log(1.0 + {0})", kAtom, {python::kAdd + 1, 0, 0}};
     case Op::cosine: return of_float("tl.cos");
     case Op::floor: return called("tl.floor({0})");
     case Op::absolute: return called("tl.abs({0})");
@@ -30,15 +28,15 @@ Spelling triton_spelling(const Expr& expr) {
       if (expr.of[0].op == Op::real && expr.of[0].number == 2.0) return called("tl.exp2({1})");
       return {expr.of[0].type == Type::whole ? "tl.exp({1} * tl.log({0}.to(tl.float32)))" : "tl.exp({1} * tl.log({0}))",
               kAtom,
-              {expr.of[0].type == Type::whole ? kAtom : kLoose, kMultiply, 0}};
+              {expr.of[0].type == Type::whole ? kAtom : kLoose, python::kMultiply, 0}};
     case Op::single:
       if (expr.uniform) return {"{0}", kAtom, {kAtom, 0, 0}};
       return {"{0}.to(tl.float32)", kAtom, {kAtom, 0, 0}};
     case Op::truncate: return {"{0}.to(tl.int32)", kAtom, {kAtom, 0, 0}};
     case Op::round_bfloat16: return called("bfloat16({0})");
     case Op::element:
-      if (expr.of.size() == 1) return {"tl.load(" + expr.text + " + {0})", kAtom, {kAdd + 1, 0, 0}};
-      return {"tl.load(" + expr.text + " + {0} * HEADS + {1})", kAtom, {kMultiply, kAdd + 1, 0}};
+      if (expr.of.size() == 1) return {"tl.load(" + expr.text + " + {0})", kAtom, {python::kAdd + 1, 0, 0}};
+      return {"tl.load(" + expr.text + " + {0} * HEADS + {1})", kAtom, {python::kMultiply, python::kAdd + 1, 0}};
     case Op::whole:
     case Op::real:
     case Op::pi:
