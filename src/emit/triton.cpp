@@ -151,7 +151,8 @@ void add_attention_kernel(Lines& out, const Recipe& recipe) {
   add("row, h = tl.program_id(0), tl.program_id(1)");
   add("c = tl.arange(0, HEAD_BLOCK)");
   add("d = tl.arange(0, VALUE_BLOCK)");
-  add("query = tl.load(q + (row * HEADS + h) * HEAD_DIM + c, mask=c < HEAD_DIM, other=0.0).to(tl.float32)");
+  add("query = tl.load(q + (row * HEADS + h) * HEAD_DIM + c, mask=c < HEAD_DIM, other=0.0)");
+  add("query = query.to(tl.float32)");
   if (recipe.visible) add("q_place = tl.load(q_order + row)");
   for (const std::int64_t axis : axes_read(recipe, From::q_position)) {
     const std::string at = axis == 0 ? "row" : formatted("{} * queries + row", axis);

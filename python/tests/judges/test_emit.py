@@ -355,7 +355,7 @@ def test_a_norm_behind_the_rotation_is_said():
     plan = posenc.read_plan({**LLAMA4, "use_qk_norm": True})
     code = posenc.emit(plan, "numpy", layer=0)
     assert [of.name for of in code.functions] == ["cos_sin", "rotate", "attention"]
-    assert code.beside[0].startswith("between rotate and attention, q and k are normalised (l2 norm over a head")
+    assert code.beside[0].startswith("between rotate and attention, q and k are normalised (rms norm over a head")
     assert "def layer(" not in code.text and not code.port
 
 
