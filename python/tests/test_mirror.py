@@ -20,7 +20,7 @@ EXCEPTIONS = {
     **dict.fromkeys(
         (
             "AddInputArgs AttendArgs AttendLinearArgs AttendPages AttendPart CacheArgs CheckPortOptions CompareOptions ConvertArgs CostSizes"
-            " DecayOptions DiagnoseArgs Fope GrapeBias GrapePlane GridSettings InputArgs KeyNorm LayerInputs LayerWeights MergeArgs"
+            " DecayOptions DiagnoseArgs EmitOptions Fope GrapeBias GrapePlane GridSettings InputArgs KeyNorm LayerInputs LayerWeights MergeArgs"
             " NamedTensor NamedWeight Pages PermuteArgs Pope PrepareInputOptions PrepareOptions ReadOptions RelativeLogits RerotateArgs"
             " RotateArgs RowPlaces TableGrid TableOptions TensorFileOptions VectorFileOptions WriteOptions"
         ).split(),
