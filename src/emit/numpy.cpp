@@ -106,7 +106,7 @@ void add_numpy_attention(Lines& out, const Recipe& recipe) {
   const auto argument = [&](const Parameter& parameter) { return numpy_argument(recipe, parameter); };
   out.blank();
   out.blank();
-  out.add("def " + call_text("attention", attention_parameters(recipe)) + ":");
+  out.add(def_text("attention", attention_parameters(recipe)));
   add_docstring(out, attention_doc(recipe, true));
   if (recipe.heads != recipe.kv_heads) {
     out.add("k, v = np.repeat(k, GROUP, axis=-2), np.repeat(v, GROUP, axis=-2)  # head h: KV head h // GROUP", 4);

@@ -80,6 +80,14 @@ std::string call_text(std::string_view function, const std::vector<std::string>&
   return std::string(function) + "(" + joined(arguments, ", ") + ")";
 }
 
+std::string def_text(std::string_view function, const std::vector<std::string>& parameters) {
+  std::string line = "def " + call_text(function, parameters) + ":";
+  if (line.size() <= kColumns) return line;
+  line = "def " + std::string(function) + "(";
+  for (const std::string& part : broken(joined(parameters, ", "), kColumns - 4)) line += "\n    " + part;
+  return line + "\n):";
+}
+
 void add_constants(Lines& out, const Recipe& recipe, const ListWords& list, std::string_view annotation) {
   for (const Constant& one : recipe.constants) {
     std::string line = upper(one.name);
@@ -158,7 +166,7 @@ void add_function(Lines& out, const Function& function, const Spell& spell, cons
   out.blank();
   out.blank();
   if (!as.decorator.empty()) out.add(as.decorator);
-  out.add("def " + call_text(function.name, as.parameters) + ":");
+  out.add(def_text(function.name, as.parameters));
   add_docstring(out, as.doc);
   for (const std::string& line : as.first) out.add(line, 4);
   for (const Let& let : function.lets) add_statement(out, let.name + " = ", printed(let.is, spell));
@@ -225,7 +233,7 @@ void add_layer(Lines& out, const Recipe& recipe) {
   if (!has_layer(recipe)) return;
   out.blank();
   out.blank();
-  out.add("def " + call_text("layer", layer_parameters(recipe)) + ":");
+  out.add(def_text("layer", layer_parameters(recipe)));
   add_docstring(out, "Rotates q and k and attends: all that the layer does, of q, k and v as they are projected.");
   const std::string length = recipe.rotation->of_length ? ", length" : "";
   const bool is_reused = recipe.rotates_values;

@@ -29,6 +29,9 @@ std::optional<Spelling> python_spelling(const Expr& expr);
 // "name(a, b)".
 std::string call_text(std::string_view function, const std::vector<std::string>& arguments);
 
+// "def name(a, b):", over several lines where it is too long for one.
+std::string def_text(std::string_view function, const std::vector<std::string>& parameters);
+
 // Of a call, each in its order: what a back end says an argument of that origin is.
 template <typename Argument>
 std::vector<std::string> arguments_of(const Function& function, const Argument& argument) {

@@ -119,7 +119,7 @@ void add_torch_attention(Lines& out, const Recipe& recipe) {
   const auto argument = [&](const Parameter& parameter) { return torch_argument(recipe, parameter); };
   out.blank();
   out.blank();
-  out.add("def " + call_text("attention", attention_parameters(recipe)) + ":");
+  out.add(def_text("attention", attention_parameters(recipe)));
   add_docstring(out, attention_doc(recipe, true));
   if (recipe.heads != recipe.kv_heads) {
     out.add("# Query head h reads KV head h // GROUP.", 4);

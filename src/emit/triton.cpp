@@ -145,7 +145,7 @@ void add_attention_kernel(Lines& out, const Recipe& recipe) {
   parameters.insert(parameters.end(), {"queries", "keys"});
   out.blank();
   out.blank();
-  out.add("@triton.jit\ndef " + call_text("attention_kernel", parameters) + ":");
+  out.add("@triton.jit\n" + def_text("attention_kernel", parameters));
   add_docstring(out, "One query and head, by an online softmax over blocks of keys.");
   const auto add = [&](const std::string& line, int more = 0) { out.add(line, 4 + more); };
   add("row, h = tl.program_id(0), tl.program_id(1)");
@@ -211,7 +211,7 @@ void add_attention_kernel(Lines& out, const Recipe& recipe) {
 
   out.blank();
   out.blank();
-  out.add("def " + call_text("attention", given) + ":");
+  out.add(def_text("attention", given));
   add_docstring(out, attention_doc(recipe, false));
   out.add("queries, keys = q.shape[0], k.shape[0]", 4);
   out.add("out = torch.empty(queries, HEADS, VALUE_DIM, dtype=v.dtype, device=v.device)", 4);
