@@ -22,7 +22,7 @@
 namespace posenc::tool {
 namespace {
 
-int exit_code_of(PortVerdict verdict) {
+int exit_code_of_verdict(PortVerdict verdict) {
   switch (verdict) {
     case PortVerdict::as_the_plan:
     case PortVerdict::recovered: return kOk;
@@ -104,7 +104,7 @@ int run_diagnose(const DiagnoseArguments& arguments) {
     throw failure(kMalformed, formatted("--before and --after: {}", error.what()));
   }
   const int written = write_output(arguments.json ? to_json(diagnosis) + "\n" : diagnosis_text(diagnosis));
-  return written != kOk ? written : exit_code_of(diagnosis.verdict);
+  return written != kOk ? written : exit_code_of_verdict(diagnosis.verdict);
 }
 
 }  // namespace posenc::tool

@@ -44,7 +44,7 @@ bool is_row_order_of_gguf(const Comparison& comparison) {
   });
 }
 
-int exit_code_of(const Comparison& comparison, bool ignores_row_order) {
+int exit_code_of_comparison(const Comparison& comparison, bool ignores_row_order) {
   if (comparison.verdict == Verdict::same) return kOk;
   if (!is_row_order_of_gguf(comparison)) return kJudged;
   return ignores_row_order ? kOk : kRowOrder;
@@ -70,7 +70,7 @@ int run_compare(const CompareArguments& arguments) {
       of_model(plan_a.source.name + ", " + plan_b.source.name, [&] { return compare(plan_a, plan_b, options); });
   const int written = write_output(arguments.json ? to_json(comparison) + "\n" : comparison_text(comparison));
   if (written != kOk) return written;
-  return exit_code_of(comparison, arguments.ignore_row_order);
+  return exit_code_of_comparison(comparison, arguments.ignore_row_order);
 }
 
 }  // namespace posenc::tool
