@@ -238,8 +238,8 @@ IDS = {
     "B22": ["parameters by layer type",
         config("a_layer_type_without_parameters",
                model("qwen2", '"num_hidden_layers": 1, "use_sliding_window": true, "max_window_layers": 0,\n'
-                              '"rope_parameters": ^{"full_attention": {"rope_theta": 1e4}}'),
-               "missing_layer_type", "sliding_attention", "/rope_parameters"),
+                              '"rope_parameters": {"full_attention": {"rope_theta": 1e4}}'),
+               "ok", "unknown-rope-key"),
         config("flat_beside_nested",
                model("gemma3_text", '"num_hidden_layers": 2, "rope_theta": 5,\n'
                                     '"layer_types": ["sliding_attention", "full_attention"], "rope_parameters": {\n'
