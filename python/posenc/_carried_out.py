@@ -31,6 +31,23 @@ def main_rope(layer: _posenc.LayerPlan) -> _posenc.Rope | None:
     return None
 
 
+_WORDS = {"angles": ("exact", "float32", "bfloat16"), "masks": ("model", "plan")}
+
+
+def require_words(length: Any, **words: Any) -> None:
+    """ValueError for a word of use() that there is not, or a length that is none: not read as its default."""
+    for name, given in words.items():
+        if not isinstance(given, str) or given not in _WORDS[name]:
+            *most, last = (repr(word) for word in _WORDS[name])
+            raise ValueError(f"[use] {name} must be {', '.join(most)} or {last} but is {given!r:.80}")
+    if length is None:
+        return
+    if isinstance(length, bool) or not hasattr(length, "__index__"):
+        raise TypeError(f"[use] length must be a whole number, or None, but is {length!r:.80}")
+    if length < 1:
+        raise ValueError(f"[use] length must be at least 1, or None, but is {length}")
+
+
 def require_fit(plan: _posenc.Plan, own: _posenc.Plan) -> None:
     """ValueError for layers of other sizes than the model's configuration has."""
     given, has = (_sizes(of) for of in (plan, own))
@@ -56,10 +73,13 @@ def _sizes(plan: _posenc.Plan) -> dict[str, list[dict[str, int]]]:
     }
 
 
-def require_carried_out(plan: _posenc.Plan, own: _posenc.Plan, replaced: Collection[Place], masks: str) -> None:
+def require_carried_out(
+    plan: _posenc.Plan, own: _posenc.Plan, replaced: Collection[Place], attends_rotating: Collection[Place], masks: str
+) -> None:
     """ValueError for what the plan says otherwise than the model's own, and use() does not do.
 
-    replaced: the layers that attend by posenc. What rotates is looked at where it is replaced.
+    replaced: the layers that attend by posenc; attends_rotating: those of them whose rotation attention does, as a whole.
+    By which scheme others rotate is looked at where it is replaced.
     """
     stacks = {stack.name: stack for stack in own.stacks}
     for stack in plan.stacks:
@@ -69,7 +89,10 @@ def require_carried_out(plan: _posenc.Plan, own: _posenc.Plan, replaced: Collect
         if stack.input != theirs.input:
             raise _not_done(f"the {stack.name}", "input", stack, theirs, "embeddings are the model's")
         for number, (layer, has) in enumerate(zip(attending(stack), attending(theirs))):
-            _require_layer(layer, has, f"{stack.name} layer {number}", (stack.name, number) in replaced, masks)
+            place, where = (stack.name, number), f"{stack.name} layer {number}"
+            _require_layer(layer, has, where, place in replaced, masks)
+            if place not in attends_rotating:
+                _require_rotation(layer, has, where)
 
 
 def _require_layer(
@@ -84,9 +107,29 @@ def _require_layer(
     if not is_replaced:
         for name in (*_ATTENTION, "mask", "value"):
             _require_same(layer, has, where, name, "posenc does not attend in that module")
+
+
+def _require_rotation(layer: _posenc.LayerPlan, has: _posenc.LayerPlan, where: str) -> None:
+    """One main rotation of all heads, counted as the model counts: a rotary module knows cos and sin, and no more."""
     others = [tuple(of for of in one.rotate if of.role != "main") for one in (layer, has)]
     if others[0] != others[1]:
         raise _not_done(where, "rotate", layer, has, "use() replaces main rotations only")
+    mains, own = ([of for of in one.rotate if of.role == "main"] for one in (layer, has))
+    if len(mains) > 1:
+        raise ValueError(
+            f"[use] plan must have at most one main rotation in {where}, as the model rotates once, but has {len(mains)}"
+        )
+    for rotate in mains:
+        if rotate.heads not in (0, layer.heads, *(of.heads for of in own)):
+            raise ValueError(
+                f"[use] plan must have all heads rotated in {where}, {layer.heads}, or 0 for them, but has {rotate.heads}"
+            )
+        offset = own[0].offset if own else 0
+        if rotate.offset != offset:
+            raise ValueError(
+                f"[use] plan must have the offset {offset} of the model's rotation in {where}, for positions are the "
+                f"model's, but has {rotate.offset}"
+            )
 
 
 def _require_same(layer: Any, has: Any, where: str, name: str, why: str) -> None:

@@ -46,7 +46,7 @@ from ._attention_modules import (
     require_cpu,
     rotates_itself,
 )
-from ._carried_out import main_rope, require_carried_out, require_fit
+from ._carried_out import main_rope, require_carried_out, require_fit, require_words
 from ._held import hold, replace
 from ._read_plan import read_plan
 from ._replaced_methods import refuse_variant, replaced_methods
@@ -268,6 +268,7 @@ def use(
     where nothing rotates by it, for tables that do not fit, for a configuration whose plan is not known, and where
     nothing of the model is known. NotImplementedError for a model that is not on the CPU.
     """
+    require_words(length, angles=angles, masks=masks)
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         require_cpu(tensor, "use", name)
     change = _change(scheme)
@@ -275,7 +276,8 @@ def use(
     plan = own if plan is None else plan
     require_fit(plan, own)
     layers = list(attention_layers(model, plan))
-    require_carried_out(plan, own, {place for _, _, place, _ in layers}, masks)
+    attends_rotating = {place for _, module, place, _ in layers if not rotates_itself(module)}
+    require_carried_out(plan, own, {place for _, _, place, _ in layers}, attends_rotating, masks)
     own_layers = {(stack.name, at): layer for stack in own.stacks for at, layer in enumerate(attending(stack))}
     ropes: dict[str | None, _posenc.Rope | None] = {
         kind: change(rope) for kind, rope in ropes_by_layer_type(model, plan).items()

@@ -218,6 +218,7 @@ def refusals():
     t5, window = posenc.T5Bias(), posenc.Mask(window=posenc.Window(past=2))
     x_pos = posenc.Rotate(scheme=posenc.XPos(rope=rope))
     kerple = {"r1": torch.ones(HEADS), "r2": torch.ones(HEADS)}
+    main = posenc.Rotate(scheme=rope)
     layers = {
         "T5 without tables": ("llama", {"score": (t5,)}, {}, r"weights must have the tables of T5Bias"),
         "KERPLE without tables": ("llama", {"score": (posenc.Kerple(),)}, {}, "weights must have the tables of Kerple"),
@@ -233,6 +234,11 @@ def refusals():
         "a query scale": ("llama", {"query_scale": posenc.LogNScale()}, {}, "model's query_scale"),
         "regions": ("llama", {"regions": posenc.ReRope(window=4)}, {}, "model's regions"),
         "sinks": ("llama", {"sinks": True}, {}, "weights must have the sinks"),
+        "two rotations": ("llama", {"rotate": (main, main)}, {}, "at most one main rotation in decoder layer 0, .* has 2"),
+        "some heads": ("llama", {"rotate": (main.replace(heads=2),)}, {}, "all heads rotated in decoder layer 0, 4, .* has 2"),
+        "heads too many": ("llama", {"rotate": (main.replace(heads=9),)}, {}, "all heads rotated .* but has 9"),
+        "negative heads": ("llama", {"rotate": (main.replace(heads=-1),)}, {}, "all heads rotated .* but has -1"),
+        "an offset": ("llama", {"rotate": (main.replace(offset=5),)}, {}, "offset 0 of the model's rotation .* but has 5"),
         "xPos": ("llama", {"rotate": (x_pos,)}, {}, "rotate must be RoPE in layer 0"),
         "RoPE in BLOOM": ("bloom", {"rotate": (posenc.Rotate(scheme=rope),)}, {}, "no rotation in decoder layer 0"),
         "RoPE in a layer without": ("smollm3", {"rotate": (posenc.Rotate(scheme=rope),)}, {}, "no rotation in decoder layer 1"),
@@ -249,6 +255,41 @@ def test_what_is_not_carried_out_is_refused(title, changes, given, words):
         with use(model, plan=changed(plan, **changes), **given):
             verdicts.logits(model, inputs)
     assert torch.equal(verdicts.logits(model, inputs), before)
+
+
+@pytest.mark.parametrize("masks", ["Plan", "plans", "", None, True, ["plan"]])
+def test_masks_that_there_are_not_are_refused(masks):
+    """They dropped the plan's mask silently."""
+    model, _, plan = made()
+    windowed = changed(plan, mask=posenc.Mask(window=posenc.Window(past=2)))
+    with pytest.raises(ValueError, match=r"\[use\] masks must be 'model' or 'plan' but is "):
+        with use(model, plan=windowed, masks=masks):
+            pass
+
+
+@pytest.mark.parametrize(
+    "given, error, words",
+    [
+        ({"angles": "float16"}, ValueError, "angles must be 'exact', 'float32' or 'bfloat16' but is 'float16'"),
+        ({"angles": None}, ValueError, "angles must be .* but is None"),
+        ({"length": 0}, ValueError, "length must be at least 1, or None, but is 0"),
+        ({"length": "long"}, TypeError, "length must be a whole number, or None, but is 'long'"),
+    ],
+)
+def test_other_words_that_there_are_not_are_refused(given, error, words):
+    model, _, _ = made("bloom")  # which needs neither
+    with pytest.raises(error, match=words):
+        with use(model, **given):
+            pass
+
+
+def test_a_rotation_that_attention_does_is_carried_out_whole():
+    """RoFormer's module leaves its rotation to attention: twice by an angle is once by twice of it."""
+    model, inputs, plan = made("roformer")
+    layer = plan.stacks[0].layers[0]
+    again = in_use(model, inputs, changed(plan, rotate=layer.rotate * 2))
+    once = in_use(model, inputs, plan)
+    assert roundings.rms(again - once) > 1e-3 * roundings.rms(once)
 
 
 def test_other_embeddings_are_refused():
