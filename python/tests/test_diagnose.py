@@ -27,6 +27,17 @@ def test_a_right_port():
     assert pickle.loads(pickle.dumps(d)) == d
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e-20, 1e38, 1e76, 1e150, 1e300])
+def test_numbers_far_from_one(scale):
+    """Squares, and squares of squares, are beyond float64 there."""
+    q = Q.astype(np.float64) * scale
+    right = posenc.diagnose(q, rotated(q), "llama-2-7b", start=0)
+    assert (right.verdict, right.findings) == ("as the plan", ())
+    wrong = posenc.diagnose(q, 1.5 * rotated(q), "llama-2-7b", start=0)
+    assert [(f.fact, f.found) for f in wrong.findings] == [("attention_factor", "1.5")]
+    assert "nan" not in right.describe() + wrong.describe()
+
+
 def test_what_differs():
     d = posenc.diagnose(Q, rotated(Q, base=500000.0), posenc.read_plan("llama-2-7b"), layer=3, start=0)
     assert d.verdict == "differs"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <string>
 
 #include "base/formatted.h"
@@ -83,6 +84,22 @@ std::vector<double> taken(const ConstTensorView& view, const Samples& sizes, con
   return out;
 }
 
+// Far from 1, both times one power of two, so that neither squares nor their squares over- or underflow: what is
+// measured are ratios, and those stay. Exact, but for what is below 2^-1000 of the largest element.
+void bring_near_one(std::vector<double>& before, std::vector<double>& after) {
+  constexpr int kNear = 64;
+  double largest = 0.0;
+  for (const auto* values : {&before, &after}) {
+    for (const double x : *values) largest = std::max(largest, std::fabs(x));
+  }
+  int exponent = 0;
+  std::frexp(largest, &exponent);
+  if (largest == 0.0 || std::abs(exponent) <= kNear) return;
+  for (auto* values : {&before, &after}) {
+    for (double& x : *values) x = std::ldexp(x, -exponent);
+  }
+}
+
 }  // namespace
 
 Samples samples_of(const ConstTensorView& before, const ConstTensorView& after) {
@@ -109,6 +126,7 @@ Samples samples_of(const ConstTensorView& before, const ConstTensorView& after) 
   out.after = taken(after, out, "after");
   out.before_unit = unit_of(out.before);
   out.after_unit = unit_of(out.after);
+  bring_near_one(out.before, out.after);
   return out;
 }
 
