@@ -47,6 +47,23 @@ def test_tables_agree_with_cos_sin():
         posenc.make_table(YARN, count=1, angles="fast")
 
 
+def test_values_of_another_shape_are_refused():
+    table = posenc.make_table(YARN, start=100, count=20)
+    cos, sin = posenc.cos_sin(YARN, np.arange(100, 120))
+    radians = np.arange(100.0, 120.0)[:, None] * np.array(posenc.frequencies(YARN).inv_freq)
+    # As many numbers, in another order: transformers' rotary modules give one a channel.
+    doubled = np.concatenate((cos, cos), axis=-1)
+    wide = np.concatenate((radians, radians), axis=-1)
+    with pytest.raises(ValueError, match=r"cos must be \[count, .*\], a number for each pair, but is .* for each channel"):
+        posenc.table_from_cos_sin(table.layout, doubled, doubled)
+    with pytest.raises(ValueError, match=r"radians must be \[count, .* but is .* a number for each channel"):
+        posenc.table_from_angles(table.layout, wide)
+    with pytest.raises(ValueError, match=r"sin must be \[count, .*: transpose it"):
+        posenc.table_from_cos_sin(table.layout, cos, np.ascontiguousarray(sin.T))
+    with pytest.raises(ValueError, match=r"radians must be \[count, .*: transpose it"):
+        posenc.table_from_angles(table.layout, np.ascontiguousarray(radians.T))
+
+
 def test_cos_sin_takes_lists_and_is_of_the_positions_library():
     cos, sin = posenc.cos_sin(YARN, [5, 0, -3])
     assert type(cos) is memoryview and cos.shape == (3, 6)

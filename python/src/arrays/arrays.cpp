@@ -61,7 +61,11 @@ std::string objection(nb::handle array) {
   return ": " + text_of(error.value());
 }
 
+}  // namespace
+
 bool is_array(nb::handle h) { return has(h, "__dlpack__") || PyObject_CheckBuffer(h.ptr()) != 0; }
+
+namespace {
 
 // False, too, for an attribute that is not there.
 bool answers_true(nb::handle object, const char* attribute) {

@@ -27,6 +27,9 @@ Library library_of(nb::handle array);
 // takes a microsecond.
 nb::object loaded(const char* name);
 
+// Whether it shows memory, rather than lists numbers.
+bool is_array(nb::handle h);
+
 // What keeps memory where an array has shown it: the exchange, or the array itself.
 struct Lender {
   nb::ndarray<nb::ro> exchange;

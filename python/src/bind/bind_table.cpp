@@ -226,10 +226,34 @@ void bind_make_table(nb::module_& m) {
       "whole or not.");
 }
 
+// ValueError for an array [count, something else]: as many numbers in another order would rotate by the wrong angles.
+void require_rows_of_pairs(const ConstTensorView& view, const RotaryLayout& layout, const Place& place) {
+  const std::int64_t pairs = layout.pairs();
+  if (view.rank < 2 || pairs < 1) return;  // the layout is looked at by the library
+  const std::int64_t count = view.shape[0];
+  const std::int64_t width = view.shape[static_cast<std::size_t>(view.rank - 1)];
+  if (view.rank == 2 && width == pairs) return;
+  const std::string must = "be [count, " + std::to_string(pairs) + "], a number for each pair,";
+  std::string is = "[";
+  for (int axis = 0; axis < view.rank; ++axis) {
+    is += (axis == 0 ? "" : ", ") + std::to_string(view.shape[static_cast<std::size_t>(axis)]);
+  }
+  is += ']';
+  if (width == 2 * pairs) {
+    is +=
+        ", a number for each channel: pass one of each pair, x[:, :pairs] where halves repeat (transformers' rotary "
+        "modules), x[:, ::2] where neighbours do";
+  } else if (view.rank == 2 && count == pairs) {
+    is += ": transpose it";
+  }
+  refuse(place, must, is);
+}
+
 // The numbers of an array of cos or sin in C order. ValueError for another dtype or rank, and for strides: nothing is
 // converted here, as the values are taken as they are.
-std::span<const float> floats_of(const ConstArray& array, const Place& place) {
+std::span<const float> floats_of(const ConstArray& array, const RotaryLayout& layout, const Place& place) {
   const ConstTensorView& view = array.view();
+  require_rows_of_pairs(view, layout, place);
   const bool is_dense = view.rank == 2 && view.strides[1] == 1 && view.strides[0] == view.shape[1];
   if (!is_dense || view.dtype != DType::f32) refuse(place, "be float32 [count, pairs], elements adjacent", "otherwise");
   return {static_cast<const float*>(view.data), static_cast<std::size_t>(view.shape[0] * view.shape[1])};
@@ -262,8 +286,8 @@ void bind_given_tables(nb::module_& m) {
         const Place sin_place{"table_from_cos_sin", "sin"};
         const ConstArray cosines(cos, cos_place);
         const ConstArray sines(sin, sin_place);
-        const std::span<const float> all_cos = floats_of(cosines, cos_place);
-        const std::span<const float> all_sin = floats_of(sines, sin_place);
+        const std::span<const float> all_cos = floats_of(cosines, layout, cos_place);
+        const std::span<const float> all_sin = floats_of(sines, layout, sin_place);
         return HeldTable{without_gil([&] { return table_from_cos_sin(layout, all_cos, all_sin, start, factor); }), {}};
       },
       nb::arg("layout"), nb::arg("cos"), nb::arg("sin"), nb::kw_only(), nb::arg("start") = 0,
@@ -277,7 +301,9 @@ void bind_given_tables(nb::module_& m) {
       "table_from_angles",
       [](const RotaryLayout& layout, nb::handle radians, Whole<"table_from_angles", "start"> start, double factor,
          nb::handle isa) {
-        const Numbers<double> angles(radians, {"table_from_angles", "radians"});
+        const Place place{"table_from_angles", "radians"};
+        const Numbers<double> angles(radians, place);
+        if (is_array(radians)) require_rows_of_pairs(ConstArray(radians, place).view(), layout, place);
         const auto by = Convert<Isa>::from_python(isa, {"table_from_angles", "isa"});
         return HeldTable{without_gil([&] { return table_from_angles(layout, angles.span(), start, factor, by); }), {}};
       },
