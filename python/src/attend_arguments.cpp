@@ -40,6 +40,8 @@ AttendArguments::AttendArguments(const char* where, nb::handle q, nb::handle k, 
   kept_.take(q_, given(q, {where, "q"}), {where, "q"});
   kept_.take(k_, given(k, {where, "k"}), {where, "k"});
   kept_.take(v_, given(v, {where, "v"}), {where, "v"});
+  kept_.take_mask(inputs_.attn_mask, popped(keywords, "attn_mask"), {where, "attn_mask"});
+  kept_.take_bias(inputs_.bias, popped(keywords, "bias"), {where, "bias"});
   kept_.take_members(inputs_, keywords, where);
 }
 
@@ -93,9 +95,9 @@ const char* const kInputsDoc =
     "0, and the last query is at the last key.\n"
     "  cu_seqlens_q, cu_seqlens_k: int32 [sequences + 1], packed sequences, rank 3 only.\n"
     "  prefix: tokens at the front that all attend to, for the mask 'prefix'.\n"
-    "  attn_mask: nonzero, or True: attend, besides the plan's mask; bias: added to the scores; both [queries, keys] "
-    "up to "
-    "rank 4, axes of 1 broadcast. A mask of bool is copied.\n"
+    "  attn_mask: of bool, True: attend, besides the plan's mask; bias: of numbers, added to the scores; both "
+    "[queries, "
+    "keys] up to rank 4, axes of 1 broadcast. A mask is copied.\n"
     "  q_segments, k_segments: int32 [rows], XLNet. log_forget: [key rows, heads], at most 0. row_gate: [query rows, "
     "heads].\n"
     "  length: of the sequences, for rules that depend on it.\n"

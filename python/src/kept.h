@@ -34,6 +34,23 @@ struct Held;
 class Kept {
  public:
   void take(ConstTensorView& to, nb::handle h, const Place& place) { to = arrays_.emplace_back(h, place).view(); }
+  // The same, of bool and nothing else, or of anything but bool: 0 hides a key in a mask, and changes nothing in a
+  // bias.
+  void take_mask(ConstTensorView& to, nb::handle h, const Place& place) {
+    const ConstArray& array = arrays_.emplace_back(h, place);
+    if (!h.is_none() && !array.is_of_bool()) {
+      refuse(place, "be of bool, True where a key is seen,",
+             "of numbers: pass what is added to scores (0 and -inf) as bias=");
+    }
+    to = array.view();
+  }
+  void take_bias(ConstTensorView& to, nb::handle h, const Place& place) {
+    const ConstArray& array = arrays_.emplace_back(h, place);
+    if (array.is_of_bool()) {
+      refuse(place, "be of numbers, which are added to scores,", "of bool: pass which keys are seen as attn_mask=");
+    }
+    to = array.view();
+  }
   void take(std::span<const std::int32_t>& to, nb::handle h, const Place& place) {
     to = words_.emplace_back(h, place).span();
   }

@@ -125,7 +125,16 @@ def test_masks_of_bool_and_packed_sequences():
     visible = np.tri(9, dtype=bool)
     causal = posenc.attend(layer(), q, k, v)
     assert np.array_equal(posenc.attend(plan, q, k, v, attn_mask=visible), causal)
-    assert np.array_equal(posenc.attend(plan, q, k, v, attn_mask=visible.astype(np.float32)), causal)
+    # As SDPA has it: 0 where a key is seen, which as a mask would be its inverse.
+    added = np.where(visible, 0, -np.inf).astype(np.float32)
+    assert np.array_equal(posenc.attend(plan, q, k, v, bias=added), causal)
+    for wrong in (added, visible.astype(np.float32), visible.astype(np.float16)):
+        with pytest.raises(ValueError, match=r"attn_mask must be of bool, .* pass what is added .* as bias="):
+            posenc.attend(plan, q, k, v, attn_mask=wrong)
+    with pytest.raises(ValueError, match=r"bias must be of numbers, .* but is of bool: .* attn_mask="):
+        posenc.attend(plan, q, k, v, bias=visible)
+    with pytest.raises(ValueError, match=r"attn_mask must be of bool"):
+        posenc.reference.attend(plan, q, k, v, attn_mask=added)
     packed = posenc.attend(plan, q, k, v, cu_seqlens_q=[0, 4, 9], cu_seqlens_k=np.array([0, 4, 9], np.int32))
     assert np.array_equal(packed[:4], posenc.attend(plan, q[:4], k[:4], v[:4]))
 

@@ -303,6 +303,7 @@ ConstArray::ConstArray(nb::handle array, const Place& place) {
   if (is(given.shown.dtype, Code::Bool, 8)) {
     const auto mask = view_of<ConstTensorView>(given.shown, DType::f32, place);
     mask_ = as_float16(mask);
+    is_of_bool_ = true;
     view_ = contiguous(mask_.data(), mask);
     return;
   }

@@ -46,10 +46,12 @@ class ConstArray {
   ConstArray(nb::handle array, const Place& place);
 
   const ConstTensorView& view() const { return view_; }
+  bool is_of_bool() const { return is_of_bool_; }
 
  private:
   Lender lender_;
   std::vector<std::uint16_t> mask_;  // a mask of bool, as numbers
+  bool is_of_bool_ = false;
   ConstTensorView view_{};
 };
 
