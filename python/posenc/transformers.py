@@ -14,7 +14,8 @@
         model(input_ids)
 
 Importing this module registers the attention and, under the same name, its mask: without one transformers drops masks
-silently. All of it runs on the CPU. RoPE has a backward pass; attention has none, and raises where it is needed.
+silently. A model whose file looks no attention up by its name is refused that name when it is made. All of it runs on
+the CPU. RoPE has a backward pass; attention has none, and raises where it is needed.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ from ._attention_modules import (
 from ._carried_out import main_rope, require_carried_out, require_fit, require_words
 from ._held import hold, replace
 from ._read_plan import read_plan
+from ._registered_name import NAME, refuse_models_without_the_registry
 from ._replaced_methods import refuse_variant, replaced_methods
 from ._rotary_modules import (
     KEEP_ANGLES,
@@ -203,8 +205,9 @@ def mask(*args: Any, **kwargs: Any) -> Tensor | None:
 
 
 _operators.kind_of[:] = [_kind_of]
-AttentionInterface.register("posenc", attention)
-AttentionMaskInterface.register("posenc", mask)
+AttentionInterface.register(NAME, attention)
+AttentionMaskInterface.register(NAME, mask)
+refuse_models_without_the_registry()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -326,7 +329,7 @@ def use(
         if ropes and not rotates:
             raise ValueError("[use] plan must have no RoPE, as no module of the model that makes its angles is known")
         before = model.config._attn_implementation
-        hold(undo, model.config, "_attn_implementation", before, "posenc", lambda by: _look_attention_up_by(model, by))
+        hold(undo, model.config, "_attn_implementation", before, NAME, lambda by: _look_attention_up_by(model, by))
         no_weights = model.register_forward_pre_hook(_look_for_weights, with_kwargs=True)
         undo.callback(no_weights.remove)
         yield Changed(tuple(rotated), tuple(changed), tuple(functions))

@@ -238,6 +238,17 @@ def test_the_name_alone_attends_under_padding(title):
     assert roundings.rms((given - own)[real]) <= judged(title).bound
 
 
+@pytest.mark.parametrize("title", ["bloom", "mpt", "codegen", "falcon, alibi", "gptj", "gpt_neo"])
+def test_the_name_is_refused_where_it_would_be_of_no_use(title):
+    """Their masks of floats were of bool (other logits), or a bare KeyError came. use() takes them."""
+    model, config = BY_TITLE[title].model(), BY_TITLE[title].config()
+    config._attn_implementation = "posenc"
+    with pytest.raises(ValueError, match=f"another than 'posenc' for {type(model).__name__}, .*: make it with 'eager'"):
+        type(model)(config)
+    with posenc.transformers.use(model):
+        verdicts.logits(model, BY_TITLE[title].inputs())
+
+
 def added(kind, dtype=torch.float32):
     """A mask of floats, added to scores: [1, 1, TOKENS, TOKENS]."""
     causal = torch.ones(TOKENS, TOKENS).tril().bool()
