@@ -114,9 +114,14 @@ def rotate(x: Tensor, table: Table, *, positions: int | Tensor = 0, direction: s
 
 
 def rotate_(x: Tensor, table: Table, *, positions: int | Tensor = 0, direction: str = "forward") -> Tensor:
-    """rotate in place, without a backward pass; returns x."""
+    """rotate in place, without a backward pass; returns x. ValueError for x with a gradient, which it would not follow."""
     text = _required(table, Table, "table").text
     _require_cpu("rotate_", x=x, positions=positions)
+    if torch.is_grad_enabled() and x.requires_grad:
+        raise ValueError(
+            "[rotate_] x must be detached from its gradient, which knows nothing of this rotation: use rotate, which has a "
+            "backward pass, or call it under torch.no_grad()"
+        )
     places, start = _rows(positions)
     _rotate_in_place(x, places, start, text, direction)
     return x
@@ -177,4 +182,14 @@ def attend(
     """
     _required(layer, Layer, "layer")
     _require_cpu("attend", q=q, k=k, v=v, attn_mask=attn_mask, bias=bias)
+    if attn_mask is not None and attn_mask.dtype != torch.bool:
+        raise ValueError(
+            f"[attend] attn_mask must be of bool, True where a key is seen, but is of {attn_mask.dtype}: pass what is added "
+            "to scores (0 and -inf) as bias="
+        )
+    if bias is not None and bias.dtype == torch.bool:
+        raise ValueError(
+            "[attend] bias must be of numbers, which are added to scores, but is of torch.bool: pass which keys are seen as "
+            "attn_mask="
+        )
     return _attend(q, k, v, attn_mask, bias, layer.weights, layer.text, layer.value_dim)

@@ -44,6 +44,36 @@ def test_gradients_are_not_lost_silently():
         posenc.rotate(torch.randn(5, 2, 8, requires_grad=True), table=TABLE)
 
 
+def test_rotation_in_place_does_not_lose_a_gradient():
+    """The gradient was that of no rotation. Under no_grad, torch's own in-place operators are allowed too."""
+    posenc_torch = pytest.importorskip("posenc.torch")
+    table = posenc_torch.Table(TABLE)
+    leaf = torch.randn(5, 2, 8, requires_grad=True)
+    for x in (leaf, 2 * leaf, (2 * leaf)[:, :1]):
+        before = x.detach().clone()
+        with pytest.raises(ValueError, match=r"\[rotate_\] x must be detached from its gradient, .*: use rotate"):
+            posenc_torch.rotate_(x, table)
+        assert torch.equal(x.detach(), before)
+    with torch.no_grad():
+        given = posenc_torch.rotate(leaf, table)
+        assert torch.equal(posenc_torch.rotate_(leaf, table), given)
+    assert torch.equal(posenc_torch.rotate_(before.clone(), table), posenc_torch.rotate(before, table))
+
+
+def test_compiled_rotation_in_place_does_not_lose_a_gradient():
+    posenc_torch = pytest.importorskip("posenc.torch")
+    table = posenc_torch.Table(TABLE)
+
+    def loss(x):
+        return posenc_torch.rotate_(2 * x, table).square().sum()
+
+    compiled = torch.compile(loss, backend="eager")
+    x = torch.randn(5, 2, 8)
+    assert torch.equal(compiled(x), loss(x))
+    with pytest.raises(ValueError, match="x must be detached from its gradient"):
+        compiled(x.requires_grad_())
+
+
 def test_a_view_that_negates_is_refused():
     # What lies in its memory is 1, and 2 without the sign that it stands for.
     x = torch.complex(torch.ones(1, 1, 8), 2 * torch.ones(1, 1, 8)).conj().imag
@@ -60,6 +90,19 @@ def test_attention_says_that_it_has_no_backward_pass():
     q = torch.randn(1, 2, 3, 8, requires_grad=True)
     with pytest.raises(NotImplementedError, match=r"\[attend\] has no backward pass: .* score_mod"):
         posenc_torch.attend(layer, q, q, q).sum().backward()
+
+
+def test_a_mask_is_of_bool_and_a_bias_is_not():
+    posenc_torch = pytest.importorskip("posenc.torch")
+    plan = posenc.LayerPlan(heads=2, kv_heads=2, head_dim=8, value_dim=8, mask=posenc.Mask(kind="bidirectional"))
+    layer, q = posenc_torch.Layer(plan), torch.randn(1, 2, 3, 8)
+    seen = torch.ones(3, 3).tril().bool()
+    added = torch.zeros(3, 3).masked_fill(~seen, -torch.inf)
+    assert torch.equal(posenc_torch.attend(layer, q, q, q, bias=added), posenc_torch.attend(layer, q, q, q, attn_mask=seen))
+    with pytest.raises(ValueError, match="attn_mask must be of bool, .* but is of torch.float32: .* as bias="):
+        posenc_torch.attend(layer, q, q, q, attn_mask=added)
+    with pytest.raises(ValueError, match="bias must be of numbers, .* attn_mask="):
+        posenc_torch.attend(layer, q, q, q, bias=seen)
 
 
 def test_a_table_or_a_layer_for_graphs_is_asked_for_by_name():
