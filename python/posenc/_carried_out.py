@@ -48,6 +48,18 @@ def require_words(length: Any, **words: Any) -> None:
         raise ValueError(f"[use] length must be at least 1, or None, but is {length}")
 
 
+def require_plan(plan: Any) -> None:
+    """TypeError for what is no plan; ValueError for one of which it is not known that it says all."""
+    if not isinstance(plan, _posenc.Plan):
+        raise TypeError(f"[use] plan must be a posenc.Plan, as read_plan makes, but is a {type(plan).__name__}")
+    if not plan.known:
+        said = "; ".join(warning.message for warning in plan.warnings) or "no more is said"
+        raise ValueError(
+            f"[use] plan must be known, but what it leaves out is not ({said}): give plan.replace(known=True) where it is "
+            "all that the model shall do"
+        )
+
+
 def require_fit(plan: _posenc.Plan, own: _posenc.Plan) -> None:
     """ValueError for layers of other sizes than the model's configuration has."""
     given, has = (_sizes(of) for of in (plan, own))
@@ -86,6 +98,8 @@ def require_carried_out(
         theirs = stacks.get(stack.name)
         if theirs is None:
             continue
+        if theirs.known and not stack.known:
+            raise ValueError(f"[use] plan must have a known {stack.name}, as the model's plan has, but it is not known")
         if stack.input != theirs.input:
             raise _not_done(f"the {stack.name}", "input", stack, theirs, "embeddings are the model's")
         for number, (layer, has) in enumerate(zip(attending(stack), attending(theirs))):

@@ -47,7 +47,7 @@ from ._attention_modules import (
     require_cpu,
     rotates_itself,
 )
-from ._carried_out import main_rope, require_carried_out, require_fit, require_words
+from ._carried_out import main_rope, require_carried_out, require_fit, require_plan, require_words
 from ._held import hold, replace
 from ._read_plan import read_plan
 from ._registered_name import NAME, refuse_models_without_the_registry
@@ -272,6 +272,8 @@ def use(
     nothing of the model is known. NotImplementedError for a model that is not on the CPU.
     """
     require_words(length, angles=angles, masks=masks)
+    if plan is not None:
+        require_plan(plan)
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         require_cpu(tensor, "use", name)
     change = _change(scheme)

@@ -327,6 +327,19 @@ def test_a_model_of_which_nothing_is_known_is_refused():
             pass
 
 
+def test_a_plan_is_a_plan_that_is_known():
+    model, _, plan = made()
+    with pytest.raises(TypeError, match="plan must be a posenc.Plan, as read_plan makes, but is a str"):
+        with use(model, plan="llama-2-7b"):
+            pass
+    with pytest.raises(ValueError, match=r"plan must be known, .*: give plan.replace\(known=True\)"):
+        with use(model, plan=plan.replace(known=False)):
+            pass
+    with pytest.raises(ValueError, match="plan must have a known decoder"):
+        with use(model, plan=plan.replace(stacks=tuple(stack.replace(known=False) for stack in plan.stacks))):
+            pass
+
+
 def test_a_plan_that_is_not_known_is_refused(monkeypatch):
     model, _, plan = made()
     monkeypatch.setattr(posenc.transformers, "read_plan", lambda config: plan.replace(known=False))
