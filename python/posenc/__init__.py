@@ -24,6 +24,10 @@ from ._compare import compare as compare
 from ._convert import convert as convert
 from ._diagnose import diagnose as diagnose
 from ._emit import emit as emit
+from ._diagnose import DiagnosedDump as DiagnosedDump
+from ._diagnose import DiagnosedLayer as DiagnosedLayer
+from ._dump import Dump as Dump
+from ._dump import DumpedLayer as DumpedLayer
 from ._errors import FileError as FileError
 from ._override import override as override
 from ._override import override_patches as override_patches

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import SupportsIndex, Union
+import dataclasses
+from typing import Any, SupportsIndex, Union, overload
 
 from . import _posenc
 from ._arrays import ArrayLike, PositionsLike
-from ._posenc import Diagnosis, Plan, Rotate
+from ._dump import Dump, DumpedLayer
+from ._posenc import Diagnosis, LayerPlan, Plan, Rope, Rotate, Stack
 from ._read_plan import Model, read_plan
 
 
@@ -26,6 +28,125 @@ def _rotation(plan: Plan, stack: str | None, layer: int | None) -> Rotate:
     raise ValueError(f"[diagnose] layer must rotate queries and keys but {where} rotate")
 
 
+@dataclasses.dataclass(frozen=True)
+class DiagnosedLayer:
+    """What one attention module of a dump did; None where the dump or the plan says nothing of it."""
+
+    name: str
+    call: int
+    queries: Union[Diagnosis, None] = None
+    keys: Union[Diagnosis, None] = None
+    said: str = ""  # why nothing was looked at
+
+    def parts(self) -> dict[str, Diagnosis]:
+        """What was looked at: "queries", "keys"."""
+        return {name: found for name, found in (("queries", self.queries), ("keys", self.keys)) if found is not None}
+
+    @property
+    def verdict(self) -> str:
+        """The worst of its parts: differs, cannot tell, as the plan."""
+        return _worst([found.verdict for found in self.parts().values()])
+
+
+@dataclasses.dataclass(frozen=True)
+class DiagnosedDump:
+    """A diagnosis for each layer of a dump, in its order."""
+
+    layers: tuple[DiagnosedLayer, ...]
+
+    @property
+    def verdict(self) -> str:
+        """The worst of all layers; 'cannot tell' where nothing could be looked at."""
+        return _worst([layer.verdict for layer in self.layers if layer.parts()])
+
+    def describe(self) -> str:
+        """A line a layer and part, and below it what was found of those that are not as the plan says."""
+        lines = [self.verdict]
+        for layer in self.layers:
+            call = f", call {layer.call}" if layer.call else ""
+            if not layer.parts():
+                lines.append(f"  {layer.name}{call}: {layer.said}")
+            for part, found in layer.parts().items():
+                first, *others = found.describe().splitlines()
+                lines.append(f"  {layer.name}{call}, {part}: {first}")
+                if found.verdict != "as the plan":
+                    lines += [f"    {line}".rstrip() for line in others]
+        return "\n".join(lines) + "\n"
+
+    def __str__(self) -> str:
+        return self.describe()
+
+
+def _worst(verdicts: list[str]) -> str:
+    order = ("differs", "cannot tell", "recovered", "as the plan")
+    return next((verdict for verdict in order if verdict in verdicts), "cannot tell")
+
+
+def _stack_of(plan: Plan, stack: str | None, name: str) -> Stack | None:
+    """The stack that is asked for, the only one, or the one whose name the module's has."""
+    if stack is not None or len(plan.stacks) == 1:
+        return next((of for of in plan.stacks if stack in (None, of.name)), None)
+    named = [of for of in plan.stacks if of.name in name]
+    return named[0] if named else next((of for of in plan.stacks if of.name == "decoder"), None)
+
+
+def _layer_of(plan: Plan, stack: str | None, at: DumpedLayer) -> LayerPlan | None:
+    of = _stack_of(plan, stack, at.name)
+    if of is None or at.block is None:
+        return None
+    cross = any(word in at.name.lower() for word in ("cross", "encdec"))
+    kind = "cross_attention" if cross else "attention"
+    return next((layer for layer in of.layers if layer.index == at.block and layer.kind == kind), None)
+
+
+def _as_given(rotate: Rotate, channels: int) -> Rotate:
+    """The rotation of a tensor that has the rotated channels alone, as code has it that splits them off first."""
+    rope = rotate.scheme
+    if not isinstance(rope, Rope) or channels == rope.head_dim or channels != rope.dim:
+        return rotate
+    return rotate.replace(scheme=rope.replace(head_dim=rope.dim, first_channel=0))
+
+
+def _diagnosed(plan: Plan, stack: str | None, at: DumpedLayer, numbers: dict[str, Any]) -> DiagnosedLayer:
+    layer = _layer_of(plan, stack, at)
+    if layer is None:
+        return DiagnosedLayer(at.name, at.call, said="no attention layer of the plan has its number")
+    rotations = [of for of in layer.rotate if of.role == "main" and isinstance(of.scheme, Rope)]
+    if not rotations:
+        return DiagnosedLayer(at.name, at.call, said="the plan rotates nothing in this layer")
+    found: dict[str, Diagnosis] = {}
+    for part, before, after in (("queries", at.q_before, at.q_after), ("keys", at.k_before, at.k_after)):
+        if before is None or after is None:
+            continue
+        rotate = _as_given(rotations[0], int(getattr(before, "shape")[-1]))
+        found[part] = _posenc._diagnose(before, after, rotate=rotate, plan=plan, **numbers)
+    return DiagnosedLayer(at.name, at.call, **_together(found), said="" if found else "no rotation was seen")
+
+
+_ORDER = "channels of queries and keys come out in another order alike, which leaves their scores as they are"
+
+
+def _together(found: dict[str, Diagnosis]) -> dict[str, Diagnosis]:
+    """What is no fault where queries and keys have it alike: a permutation of channels."""
+    orders = [
+        [(of.fact, of.found) for of in one.findings] for one in found.values() if one.verdict == "differs"
+    ]
+    if len(found) < 2 or len(orders) < 2 or orders[0] != orders[1] or len(orders[0]) != 1:
+        return found
+    if orders[0][0][0] != "channel_order" or "frequencies" in orders[0][0][1]:
+        return found
+    return {
+        part: one.replace(verdict="as the plan", findings=(), undecided=(*one.undecided, _ORDER)) for part, one in found.items()
+    }
+
+
+@overload
+def diagnose(
+    before: Dump, after: Union[Plan, Model], plan: None = None, **options: Any
+) -> DiagnosedDump: ...
+
+
+@overload
 def diagnose(
     before: ArrayLike,
     after: ArrayLike,
@@ -36,7 +157,20 @@ def diagnose(
     start: Union[SupportsIndex, None] = None,
     positions: Union[PositionsLike, None] = None,
     length: int | None = None,
-) -> Diagnosis:
+) -> Diagnosis: ...
+
+
+def diagnose(
+    before: Any,
+    after: Any,
+    plan: Union[Plan, Model, None] = None,
+    *,
+    layer: int | None = None,
+    stack: str | None = None,
+    start: Union[SupportsIndex, None] = None,
+    positions: Union[PositionsLike, None] = None,
+    length: int | None = None,
+) -> Union[Diagnosis, DiagnosedDump]:
     """What a rotation did, measured on queries or keys before and after it, and what of it the plan does not say.
 
     before, after: [tokens, heads, head_dim] or [batch, heads, tokens, head_dim], of any dtype; of [batch, tokens, heads,
@@ -45,16 +179,24 @@ def diagnose(
     sequence's first token; positions: [axes, tokens] or [axes, batch * tokens] instead. With neither, 0 is as good as
     the plan, and another start is open. length: of the sequence, in tokens, for rules that depend on it.
 
+    diagnose(dump, plan) takes what posenc.torch.capture recorded, or posenc.torch.load_dump read, and gives a
+    DiagnosedDump: each layer by the number of the block in its module's name, queries and keys by the plan's layer of
+    that number. start, positions and length are those of every call then, and layer must be omitted.
+
     The verdict is 'as the plan', 'differs', 'cannot tell' or, without a plan, 'recovered'. ValueError for arrays that
     do not fit, for a NaN or an infinity, and for a layer that does not rotate.
     """
+    numbers = {
+        "length": length,
+        "start": None if start is None else int(start.__index__()),
+        "positions": positions,
+    }
+    if isinstance(before, Dump):
+        if plan is not None or layer is not None:
+            raise ValueError("[diagnose] plan must be the second of two arguments where the first is a dump, and layer be omitted")
+        whole = after if isinstance(after, Plan) else read_plan(after)
+        return DiagnosedDump(tuple(_diagnosed(whole, stack, at, numbers) for at in before))
     of = plan if plan is None or isinstance(plan, Plan) else read_plan(plan)
     return _posenc._diagnose(
-        before,
-        after,
-        rotate=None if of is None else _rotation(of, stack, layer),
-        plan=of,
-        length=length,
-        start=None if start is None else int(start.__index__()),
-        positions=positions,
+        before, after, rotate=None if of is None else _rotation(of, stack, layer), plan=of, **numbers
     )

@@ -7,6 +7,9 @@
     layer = posenc.torch.Layer(plan.stacks[0].layers[0])
     out = posenc.torch.attend(layer, q, k, v)
     mod = posenc.torch.score_mod(plan, 0, length=1024, rotated=True)           # flex_attention(..., score_mod=mod)
+    with posenc.torch.capture(model, layers=[0, 5]) as dump:                   # anybody's model
+        model(input_ids)
+    print(posenc.diagnose(dump, plan, start=0))                                # what its rotation did, layer by layer
 
 The operators work under torch.compile and torch.export, on the CPU; of meta tensors they give the shape. They take
 tensors, numbers and texts only, so that a graph can hold their arguments: Table and Layer have the text of a
@@ -21,10 +24,22 @@ import torch
 from torch import Tensor
 
 from . import _posenc
+from ._capture import capture, load_dump, save_dump
 from ._flex_attention import mask_mod, score_mod
 from ._graph_arguments import Layer, Table, call_of, table_of
 
-__all__ = ["Layer", "Table", "attend", "mask_mod", "rotate", "rotate_", "score_mod"]
+__all__ = [
+    "Layer",
+    "Table",
+    "attend",
+    "capture",
+    "load_dump",
+    "mask_mod",
+    "rotate",
+    "rotate_",
+    "save_dump",
+    "score_mod",
+]
 
 
 def _required(of: Any, kind: type, name: str) -> Any:

@@ -25,6 +25,16 @@ std::string sections_words(const Rope& rope, const std::vector<std::int32_t>& of
   return joined(runs, ", ");
 }
 
+// Whether Qwen3-VL's order has a place for each: pairs 3 i + a of all, below their number.
+bool interleaves(const std::vector<std::int64_t>& sections) {
+  std::int64_t pairs = 0;
+  for (const std::int64_t count : sections) pairs += count;
+  for (std::size_t a = 0; a < 3; ++a) {
+    if (sections[a] < 1 || (a > 0 && 3 * (sections[a] - 1) + static_cast<std::int64_t>(a) >= pairs)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::vector<std::int32_t> axes_over(const std::vector<std::int32_t>& of_pair, const Rope& rope,
@@ -72,7 +82,7 @@ std::vector<AxisChoice> axis_choices(const Rope& rope, const ChannelPairs& pairs
     if (left[static_cast<std::size_t>(a)]-- > 0) turns.push_back(a);
   }
   add(turns, "");
-  if (axes == 3) add(interleaved_axes(sections).of_pair, "");
+  if (axes == 3 && interleaves(sections)) add(interleaved_axes(sections).of_pair, "");
   return out;
 }
 

@@ -14,6 +14,7 @@
 #include "diagnose/noise.h"
 #include "diagnose/norms.h"
 #include "diagnose/samples.h"
+#include "diagnose/slips.h"
 #include "posenc/error.h"
 
 namespace posenc::inline v0_2 {
@@ -294,6 +295,38 @@ Diagnosis of_no_rotation(const Samples& samples, const port::PairSearch& search,
   return out;
 }
 
+// In place of "nothing known": slips of code that are no rotation. And what leaves much is no explanation where a slip
+// leaves far less, be it too noisy to be named.
+void name_slips(const Samples& samples, const Expectation& expected, Diagnosis& out) {
+  constexpr double kMuch = 0.1;
+  if (out.verdict != PortVerdict::differs || out.findings.empty()) return;
+  const auto open = std::ranges::find_if(out.findings, port::is_open);
+  if (open == out.findings.end() && out.unexplained < kMuch) return;
+  const port::FoundSlips slips = port::found_slips(samples, expected);
+  if (open == out.findings.end() && slips.share > out.unexplained * out.unexplained / 4) return;
+  if (slips.named.empty()) {
+    if (open == out.findings.end()) {
+      out = cannot_tell(std::move(out), "what was found leaves much, and no rotation would leave less",
+                        "dump three heads or more, in float32");
+    }
+    return;
+  }
+  const PortFinding where = open == out.findings.end() ? out.findings.front() : *open;
+  out.findings.clear();
+  out.undecided.clear();
+  out.unexplained = std::sqrt(slips.share);
+  for (const Change& slip : slips.named) {
+    out.findings.push_back({.fact = slip.fact,
+                            .found = slip.found,
+                            .expected = slip.expected,
+                            .unexplained = out.unexplained,
+                            .confidence = (1.0 - port::kFalseAlarm) / static_cast<double>(slips.named.size()),
+                            .tokens = where.tokens,
+                            .channels = where.channels,
+                            .mend = slip.mend});
+  }
+}
+
 Diagnosis of_samples(const Samples& samples, const Expectation& expected, std::vector<Change> shape, Diagnosis out) {
   const Rope* rope = expected.rope ? &*expected.rope : nullptr;
   const port::PairSearch search = search_pairs(samples, rope);
@@ -347,6 +380,7 @@ Diagnosis diagnose(const DiagnoseArgs& args) {
     return cannot_tell(std::move(out), "one of the tensors is zero", "dump queries or keys of a real input");
   }
   Diagnosis found = of_samples(samples, expected, shape, out);
+  if (shape.empty()) name_slips(samples, expected, found);
   const bool by_factor =
       std::ranges::any_of(found.findings, [](const PortFinding& f) { return f.fact == PortFact::attention_factor; });
   const bool by_norm =

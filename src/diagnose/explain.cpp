@@ -9,6 +9,7 @@
 #include "diagnose/axis_maps.h"
 #include "diagnose/free_frequencies.h"
 #include "diagnose/noise.h"
+#include "diagnose/other_places.h"
 #include "diagnose/screen.h"
 #include "diagnose/weighing.h"
 
@@ -98,6 +99,42 @@ std::vector<Explanation> at_decoded_places(const MeasuredTable& table, const Scr
   return out;
 }
 
+// The plan's frequencies one position before and after the expected ones, where it was said which these are.
+std::vector<Explanation> at_neighbouring_places(const Screen& screen, const FrequencyList& plan, const AxisChoice& axis,
+                                                const Expectation& expected) {
+  std::vector<Explanation> out;
+  if (!expected.start_known || !expected.counted) return out;
+  for (const double k : {-1.0, 1.0}) {
+    Places places = expected.places();
+    for (std::vector<double>& list : places.axes) {
+      for (double& x : list) x += k;
+    }
+    places.changes = {offset_change(k, expected.start)};
+    if (!screen.holds(plan, places, axis.of_pair)) continue;
+    out.push_back({.frequencies = plan,
+                   .places = places,
+                   .axis_of_pair = axis.of_pair,
+                   .changes = places.changes,
+                   .first_position = static_cast<std::int64_t>(expected.start)});
+  }
+  return out;
+}
+
+// The plan's frequencies at other coordinates, of tokens that have several.
+std::vector<Explanation> at_other_places(const MeasuredTable& table, const Screen& screen, const FrequencyList& plan,
+                                         const AxisChoice& axis, const Expectation& expected) {
+  std::vector<Explanation> out;
+  for (const Places& places : other_places(table, plan, axis.of_pair, expected)) {
+    if (!screen.holds(plan, places, axis.of_pair)) continue;
+    out.push_back({.frequencies = plan,
+                   .places = places,
+                   .axis_of_pair = axis.of_pair,
+                   .changes = places.changes,
+                   .first_position = static_cast<std::int64_t>(expected.start)});
+  }
+  return out;
+}
+
 // ---- Numbers that are fitted ----
 
 // The plan's rope with a base, then with a linear factor, that the measured frequencies say.
@@ -140,7 +177,23 @@ std::vector<FrequencyList> fitted_lists(const MeasuredTable& table, const Screen
 
 // ---- Where something else begins ----
 
-// The plan up to a row, another list from there on: the row at which the sum of both rests is least.
+// The row from which on `late` leaves less than `early`, so that the sum of both is least: 0 or all where one does
+// everywhere.
+std::size_t change_of_rows(const std::vector<double>& early, const std::vector<double>& late) {
+  double now = 0.0;
+  for (const double rest : late) now += rest;
+  double least = now;
+  std::size_t first = 0;
+  for (std::size_t r = 0; r < early.size(); ++r) {
+    now += early[r] - late[r];
+    if (now >= least) continue;
+    least = now;
+    first = r + 1;
+  }
+  return first;
+}
+
+// The plan up to a row and another list from there on, or the other way round.
 std::vector<Explanation> from_a_row_on(const MeasuredTable& table, const std::vector<FrequencyList>& lists,
                                        const AxisChoice& axis, const Expectation& expected) {
   std::vector<Explanation> out;
@@ -165,35 +218,40 @@ std::vector<Explanation> from_a_row_on(const MeasuredTable& table, const std::ve
     }
     return sums;
   };
+  const auto holds_in = [&](const FrequencyList& list, std::size_t from, std::size_t to) {
+    std::vector<char> rows(table.rows, 0);
+    std::fill(rows.begin() + static_cast<std::ptrdiff_t>(from), rows.begin() + static_cast<std::ptrdiff_t>(to), 1);
+    return judge(table, {&list, &places, &axis.of_pair}, {.rows = rows}).holds;
+  };
   const std::vector<double> of_plan = rests(plan);
   for (std::size_t i = 1; i < lists.size(); ++i) {
     const FrequencyList& list = lists[i];
     if (!screen.holds(list, places, axis.of_pair)) continue;
     const std::vector<double> of_list = rests(list);
-    double now = 0.0;
-    for (const double rest : of_list) now += rest;
-    double least = now;
-    std::size_t first = 0;
-    for (std::size_t r = 0; r < table.rows; ++r) {
-      now += of_plan[r] - of_list[r];
-      if (now < least) {
-        least = now;
-        first = r + 1;
-      }
+    const std::size_t on = change_of_rows(of_plan, of_list);
+    if (on > 0 && on < table.rows && holds_in(plan, 0, on) && holds_in(list, on, table.rows)) {
+      Explanation found{.frequencies = list,
+                        .places = places,
+                        .axis_of_pair = axis.of_pair,
+                        .changes = list.changes,
+                        .first_row = on,
+                        .first_position = static_cast<std::int64_t>(expected.start)};
+      for (Change& change : found.changes) change.first_row = on;
+      out.push_back(std::move(found));
+      continue;
     }
-    if (first == 0 || first == table.rows) continue;
-    std::vector<char> early(table.rows, 0);
-    std::vector<char> late(table.rows, 0);
-    for (std::size_t r = 0; r < table.rows; ++r) (r < first ? early : late)[r] = 1;
-    if (!judge(table, {&plan, &places, &axis.of_pair}, {.rows = early}).holds) continue;
-    if (!judge(table, {&list, &places, &axis.of_pair}, {.rows = late}).holds) continue;
+    const std::size_t end = change_of_rows(of_list, of_plan);
+    if (end == 0 || end == table.rows || !holds_in(list, 0, end) || !holds_in(plan, end, table.rows)) continue;
     Explanation found{.frequencies = list,
                       .places = places,
                       .axis_of_pair = axis.of_pair,
                       .changes = list.changes,
-                      .first_row = first,
+                      .first_row = 0,
+                      .end_row = end,
                       .first_position = static_cast<std::int64_t>(expected.start)};
-    for (Change& change : found.changes) change.first_row = first;
+    for (Change& change : found.changes) {
+      change.found += formatted(", up to token {}", end % static_cast<std::size_t>(table.tokens));
+    }
     out.push_back(std::move(found));
   }
   return out;
@@ -216,12 +274,15 @@ Explained explain(const MeasuredTable& table, const ChannelPairs& pairs, const E
   const Explanation plan{
       .frequencies = lists.front(), .places = expected.places(), .axis_of_pair = axes.front().of_pair};
   if (!found.empty() && found.front().changes.empty()) {
+    // Noise hides small shifts from a test of the plan alone, not from a comparison.
+    add(at_neighbouring_places(screen, lists.front(), axes.front(), expected));
     Explained held = weighed(table, found, &plan, planned);
     if (!held.as_good.empty() && held.as_good.front().changes.empty()) return held;
   }
   add(in_coarse_steps(screen, lists.front(), axes.front(), expected));
   // Other positions of the plan's frequencies compete with other frequencies; of others they come after.
   add(at_decoded_places(table, screen, {lists.front()}, axes.front(), expected));
+  add(at_other_places(table, screen, lists.front(), axes.front(), expected));
   if (found.empty()) add(at_decoded_places(table, screen, lists, axes.front(), expected));
   if (found.empty()) {
     const std::vector<FrequencyList> fitted = fitted_lists(table, screen, rope, pairs, expected);

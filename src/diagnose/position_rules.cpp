@@ -83,10 +83,7 @@ Rules with_offset(const Context& in) {
     out.shifts_start = true;
     return {out};
   }
-  Change change{PortFact::offset, formatted("{}", k), "0",
-                formatted("positions are {} too {}: the first token stands at {}", std::fabs(k),
-                          k > 0 ? "large" : "small", in.start())};
-  return {rule(std::move(made), {std::move(change)})};
+  return {rule(std::move(made), {offset_change(k, in.start())})};
 }
 
 Change direction_change() {
@@ -371,6 +368,12 @@ Rules other_positions(const Context& in) {
 }
 
 }  // namespace
+
+Change offset_change(double by, double start) {
+  return {PortFact::offset, formatted("{}", by), "0",
+          formatted("positions are {} too {}: the first token stands at {}", std::fabs(by), by > 0 ? "large" : "small",
+                    start)};
+}
 
 std::vector<PlacesRule> position_rules(const std::vector<DecodedRow>& decoded, const ExpectedPlaces& expected,
                                        bool without_rule) {

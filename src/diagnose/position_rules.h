@@ -32,4 +32,7 @@ struct PlacesRule {
 std::vector<PlacesRule> position_rules(const std::vector<DecodedRow>& decoded, const ExpectedPlaces& expected,
                                        bool without_rule);
 
+// Positions that are `by` too large, where the first token stands at `start`.
+Change offset_change(double by, double start);
+
 }  // namespace posenc::inline v0_2::port

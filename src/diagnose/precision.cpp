@@ -10,6 +10,27 @@
 namespace posenc::inline v0_2::port {
 namespace {
 
+// Sums and products that are carried from position to position err more the farther they are. Up to what float32 angles
+// err by, float32 angles they may be: no two libraries round their frequencies alike.
+bool errs_as_float32(const MeasuredTable& table, const Explanation& explanation, Steps steps) {
+  if (steps != Steps::float32_recurrence && steps != Steps::float32_sums) return false;
+  Hypothesis hypothesis{&explanation.frequencies, &explanation.places, &explanation.axis_of_pair, Steps::exact};
+  const auto exact = predicted(table, hypothesis);
+  hypothesis.steps = steps;
+  const auto carried = predicted(table, hypothesis);
+  const double base = explanation.frequencies.rope ? explanation.frequencies.rope->base : 1e6;
+  for (std::size_t r = 0; r < table.rows; ++r) {
+    for (std::size_t p = 0; p < table.pairs; ++p) {
+      const std::size_t axis =
+          explanation.axis_of_pair.empty() ? 0 : static_cast<std::size_t>(explanation.axis_of_pair[p]);
+      const double angle = explanation.places.axes[axis][r] * explanation.frequencies.inv_freq[p];
+      const double allowed = table.factor[p] * (angle_tolerance(angle, base) + 2 * 0x1p-24);
+      if (std::abs(carried[table.at(r, p)] - exact[table.at(r, p)]) > allowed) return false;
+    }
+  }
+  return true;
+}
+
 // Half an ulp of 1 of the table that the steps end in; angles that are rounded to it are worse than that.
 double unit_of(Steps steps) {
   switch (steps) {
@@ -59,8 +80,9 @@ FoundPrecision found_precision(const MeasuredTable& table, const Explanation& ex
   for (const auto& [steps, value] : misfits) {
     if (value - least <= 2 * level_of(kSteps)) out.as_good.push_back(steps);
   }
-  out.coarse = std::ranges::all_of(
-      out.as_good, [&](Steps steps) { return unit_of(steps) > 0x1p-24 && unit_of(steps) > table.after_unit; });
+  out.coarse = std::ranges::all_of(out.as_good, [&](Steps steps) {
+    return unit_of(steps) > 0x1p-24 && unit_of(steps) > table.after_unit && !errs_as_float32(table, explanation, steps);
+  });
   std::vector<std::string> names;
   for (const Steps steps : out.as_good) names.emplace_back(words(steps));
   out.words = joined(names, " or ");

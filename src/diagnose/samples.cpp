@@ -1,12 +1,12 @@
 #include "diagnose/samples.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <string>
 
 #include "base/formatted.h"
+#include "diagnose/formats.h"
 #include "posenc/error.h"
 #include "reference/elements.h"
 
@@ -32,34 +32,6 @@ void check_view(const ConstTensorView& view, const char* field) {
   }
   if (count > 0x1p62) throw Error(kDiagnose, {formatted("{}.shape", field), "fit into memory", shape_words(view)});
   if (count > 0 && view.data == nullptr) throw Error(kDiagnose, {formatted("{}.data", field), "point to them", "null"});
-}
-
-// Whether x is a number of `bits` significant bits whose last place is at least 2^least.
-bool holds(double x, int bits, int least) {
-  if (x == 0.0) return true;
-  int exponent = 0;
-  std::frexp(x, &exponent);
-  const double scaled = std::ldexp(x, -std::max(exponent - bits, least));
-  return scaled == std::nearbyint(scaled);
-}
-
-// Formats from the narrowest on; a tensor of one that was saved as another keeps its own.
-struct Format {
-  int bits;
-  int least;
-  double largest;
-};
-constexpr std::array<Format, 3> kFormats{Format{8, -133, 0x1.fep127}, Format{11, -24, 65504.0},
-                                         Format{24, -149, 0x1.fffffep127}};
-
-double unit_of(const std::vector<double>& values) {
-  for (const Format& format : kFormats) {
-    const bool fits = std::ranges::all_of(
-        values, [&](double x) { return std::fabs(x) <= format.largest && holds(x, format.bits, format.least); });
-    if (fits) return std::ldexp(1.0, -format.bits);
-  }
-  // Eight roundings of doubles, those of this library among them.
-  return 0x1p-50;
 }
 
 std::vector<double> taken(const ConstTensorView& view, const Samples& sizes, const char* field) {

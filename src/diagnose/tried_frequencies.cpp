@@ -4,6 +4,7 @@
 #include <cmath>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/formatted.h"
@@ -248,6 +249,29 @@ void add_layers(std::vector<FrequencyList>& out, const Rope& rope, std::optional
   }
 }
 
+std::string_view words(AxisFrequencies of) {
+  switch (of) {
+    case AxisFrequencies::shared: return "shared by all axes";
+    case AxisFrequencies::per_axis: return "those of a rotation of its own for each axis";
+    case AxisFrequencies::strided: return "every axis taking its turn";
+  }
+  return "";
+}
+
+void add_axis_frequencies(std::vector<FrequencyList>& out, const Rope& rope, std::optional<std::int64_t> length,
+                          const ChannelPairs& pairs) {
+  if (rope.axes.names.size() < 2 || rope.axes.of_pair.empty()) return;
+  for (const AxisFrequencies of : {AxisFrequencies::shared, AxisFrequencies::per_axis, AxisFrequencies::strided}) {
+    if (of == rope.axis_frequencies) continue;
+    Rope other = rope;
+    other.axis_frequencies = of;
+    Change change{PortFact::axes, formatted("frequencies {}", words(of)),
+                  formatted("frequencies {}", words(rope.axis_frequencies)),
+                  "give each axis the frequencies that the plan says"};
+    if (auto list = frequency_list(other, length, pairs, {std::move(change)})) out.push_back(std::move(*list));
+  }
+}
+
 }  // namespace
 
 std::string number_words(double value) { return formatted("{}", value); }
@@ -318,6 +342,7 @@ std::vector<FrequencyList> tried_frequencies(const Rope& rope, std::optional<std
   add_widths(out, rope, pairs);
   add_layers(out, rope, length, plan, pairs);
   add_orders(out, *own, rope, pairs);
+  add_axis_frequencies(out, rope, length, pairs);
   if (std::holds_alternative<std::monostate>(rope.scaling)) return out;
   for (const double base : kKnownBases) {
     if (base == rope.base) continue;

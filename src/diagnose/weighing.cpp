@@ -52,6 +52,7 @@ Explanation on_rows(const Explanation& e, const std::vector<std::size_t>& rows) 
   Explanation out = e;
   out.places = of_rows(e.places, rows);
   out.first_row = {};
+  out.end_row = {};
   return out;
 }
 
@@ -81,7 +82,7 @@ bool is_supported(const MeasuredTable& table, const Explanation& e, const Explan
       const std::size_t i = table.at(r, p);
       const double variance = table.variance(i);
       if (!(variance > 0)) continue;
-      gain += table.weight[i] * (std::norm(other[i] - table.c[i]) - std::norm(mine[i] - table.c[i])) / variance;
+      gain += table.weight[i] * (beyond_rounding(table, other[i], i) - beyond_rounding(table, mine[i], i)) / variance;
     }
     all += gain;
     most = std::max(most, gain);
@@ -93,12 +94,19 @@ std::size_t assumptions(const Explanation& e) { return e.changes.size() + (e.ste
 
 }  // namespace
 
+// Rounding is no noise: an angle that turns a channel by less than half of its last place is lost in every head alike,
+// and what says that there was none would fit best. Below that nothing is evidence.
+double beyond_rounding(const MeasuredTable& table, std::complex<double> z, std::size_t cell) {
+  return std::max(std::norm(z - table.c[cell]), table.after_unit * table.after_unit * std::norm(z));
+}
+
 double misfit(const MeasuredTable& table, const Explanation& e, Steps steps) {
   const auto z = predicted(table, hypothesis_of(e, steps));
   double sum = 0.0;
-  for (std::size_t i = e.first_row.value_or(0) * table.pairs; i < z.size(); ++i) {
+  const std::size_t end = e.end_row.value_or(table.rows) * table.pairs;
+  for (std::size_t i = e.first_row.value_or(0) * table.pairs; i < end; ++i) {
     const double variance = table.variance(i);
-    if (variance > 0) sum += table.weight[i] * std::norm(z[i] - table.c[i]) / variance;
+    if (variance > 0) sum += table.weight[i] * beyond_rounding(table, z[i], i) / variance;
   }
   return sum;
 }

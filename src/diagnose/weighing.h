@@ -6,12 +6,17 @@
 // level_of(...) nats behind it are out; where even the best has something systematic left, nobody is.
 #pragma once
 
+#include <complex>
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "diagnose/explain.h"
 
 namespace posenc::inline v0_2::port {
+
+// |z - c|^2, but no less than rounding to the dtype of `after` may make it.
+double beyond_rounding(const MeasuredTable& table, std::complex<double> z, std::size_t cell);
 
 double misfit(const MeasuredTable& table, const Explanation& explanation, Steps steps);
 

@@ -60,6 +60,29 @@ std::string words(const Setting& s) {
          std::to_string(s.tokens) + " tokens, " + std::to_string(s.heads) + " heads";
 }
 
+// What a fault changes is less than what the dtype rounds: it is none in these tensors.
+bool is_lost_in_rounding(const PortedPlan& plan, const Fault& fault, const Tensor& before, const Tensor& after) {
+  if (fault.right || fault.noise) return false;
+  Port right = plan.port;
+  if (!plan.coordinate) {
+    const auto start = static_cast<double>(fault.start);
+    right.position = [start](std::size_t, std::size_t, std::size_t t, std::size_t) { return start + static_cast<double>(t); };
+  }
+  const Tensor as_planned = rotated(right, before);
+  double change = 0;
+  double energy = 0;
+  for (std::size_t i = 0; i < after.values.size(); ++i) {
+    const double d = after.values[i] - as_planned.values[i];
+    change += d * d;
+    energy += after.values[i] * after.values[i];
+  }
+  const double unit = before.dtype == DType::bf16  ? 0x1p-8
+                      : before.dtype == DType::f16 ? 0x1p-11
+                      : before.dtype == DType::f32 ? 0x1p-24
+                                                   : 0x1p-53;
+  return change < unit * unit * energy;
+}
+
 struct Counts {
   int named = 0, cannot_tell = 0, nothing_known = 0, wrong = 0;
 };
@@ -74,18 +97,27 @@ TEST_P(Confusion, is_named_right_or_not_at_all) {
   for (const PortedPlan& plan : ported_plans()) {
     for (const Setting& setting : kSettings) {
       ++seed;
-      // A quarter of all, another one of each fault, where all are not asked for.
-      if (!all && (seed + GetParam()) % 4 != 0) continue;
+      // An eighth of all, another one of each fault, where all are not asked for.
+      if (!all && (seed + GetParam()) % 8 != 0) continue;
       std::mt19937_64 random(seed);
       const Tensor before =
           random_tensor({fault.sequences, setting.tokens, setting.heads, plan.channels}, setting.dtype, random);
       std::optional<Tensor> after = fault.make(plan, before, random);
-      if (!after) continue;
+      if (!after || is_lost_in_rounding(plan, fault, before, *after)) continue;
       if (setting.noise > 0) add_noise(*after, setting.noise, random);
       const Bytes x = bytes_of(before);
       const Bytes y = bytes_of(*after);
-      const Diagnosis d =
-          diagnose({.before = x.view, .after = y.view, .rotate = &plan.rotate, .plan = &plan.plan, .start = 0});
+      DiagnoseArgs args{.before = x.view, .after = y.view, .rotate = &plan.rotate, .plan = &plan.plan};
+      std::vector<double> places;
+      if (plan.coordinate) {
+        for (std::size_t axis = 0; axis < plan.axes; ++axis) {
+          for (std::size_t t = 0; t < setting.tokens; ++t) places.push_back(plan.coordinate(axis, t));
+        }
+        args.positions = places;
+      } else {
+        args.start = fault.start;
+      }
+      const Diagnosis d = diagnose(args);
       const Outcome found = outcome(fault, d);
       (found == Outcome::named         ? counts.named
        : found == Outcome::cannot_tell ? counts.cannot_tell

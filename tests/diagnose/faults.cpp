@@ -13,6 +13,12 @@ using Random = std::mt19937_64;
 
 const Rope& rope_of(const PortedPlan& plan) { return posenc::rope(plan.rotate); }
 
+// Whether plain_frequencies() are the plan's.
+bool is_plain(const PortedPlan& plan) {
+  return std::holds_alternative<std::monostate>(rope_of(plan).scaling) &&
+         rope_of(plan).axis_frequencies == AxisFrequencies::shared;
+}
+
 // A fault of the port's numbers alone. `spoil` returns whether it applies.
 template <typename Spoil>
 Fault port_fault(std::string name, std::vector<PortFact> facts, Spoil spoil, std::size_t sequences = 1) {
@@ -30,12 +36,12 @@ Fault port_fault(std::string name, std::vector<PortFact> facts, Spoil spoil, std
 template <typename Position>
 Fault position_fault(std::string name, std::vector<PortFact> facts, Position position, std::size_t least_tokens = 2) {
   return port_fault(std::move(name), std::move(facts),
-                    [position, least_tokens](Port& port, const PortedPlan&, const Tensor& before) {
+                    [position, least_tokens](Port& port, const PortedPlan& plan, const Tensor& before) {
                       const std::size_t tokens = before.sizes.tokens;
                       port.position = [position, tokens](std::size_t, std::size_t, std::size_t t, std::size_t) {
                         return position(static_cast<double>(t), static_cast<double>(tokens));
                       };
-                      return tokens >= least_tokens;
+                      return tokens >= least_tokens && plan.axes == 1;
                     });
 }
 
@@ -98,7 +104,7 @@ std::vector<Fault> channel_faults() {
   out.push_back(port_fault("half of the head instead of all", {PortFact::dim},
                            [](Port& port, const PortedPlan& plan, const Tensor&) {
                              if (rope_of(plan).dim != rope_of(plan).head_dim) return false;
-                             if (!std::holds_alternative<std::monostate>(rope_of(plan).scaling)) return false;
+                             if (!is_plain(plan) || plan.axes > 1) return false;
                              port.inv_freq = plain_frequencies(rope_of(plan).base, plan.channels / 2);
                              return true;
                            }));
@@ -111,7 +117,7 @@ std::vector<Fault> channel_faults() {
                            }));
   out.push_back(
       port_fault("exponents without the 2", {PortFact::dim}, [](Port& port, const PortedPlan& plan, const Tensor&) {
-        if (!std::holds_alternative<std::monostate>(rope_of(plan).scaling)) return false;
+        if (!is_plain(plan)) return false;
         for (double& f : port.inv_freq) f = std::sqrt(f);
         return true;
       }));
@@ -142,9 +148,9 @@ std::vector<Fault> channel_faults() {
         std::ranges::reverse(port.inv_freq);
         return true;
       }));
-  out.push_back(port_fault("along the heads", {PortFact::layout}, [](Port& port, const PortedPlan&, const Tensor& x) {
+  out.push_back(port_fault("along the heads", {PortFact::layout}, [](Port& port, const PortedPlan& plan, const Tensor& x) {
     port.position = [](std::size_t, std::size_t h, std::size_t, std::size_t) { return static_cast<double>(h); };
-    return x.sizes.tokens > 1 && x.sizes.heads > 1;
+    return x.sizes.tokens > 1 && x.sizes.heads > 1 && plan.axes == 1;
   }));
   out.push_back(
       port_fault("the other direction", {PortFact::direction}, [](Port& port, const PortedPlan&, const Tensor&) {
@@ -185,7 +191,7 @@ std::vector<Fault> frequency_faults() {
   out.push_back(port_fault("scaled by 1/4 without a rule", {PortFact::scaling},
                            [](Port& port, const PortedPlan& plan, const Tensor&) {
                              scale(port.inv_freq, 0.25);
-                             return std::holds_alternative<std::monostate>(rope_of(plan).scaling);
+                             return is_plain(plan);
                            }));
   out.push_back(
       port_fault("llama3 rule as linear", {PortFact::scaling}, [](Port& port, const PortedPlan& plan, const Tensor&) {
@@ -244,14 +250,14 @@ std::vector<Fault> frequency_faults() {
     out.push_back(port_fault("base " + std::to_string(static_cast<int>(base)), {PortFact::base},
                              [base](Port& port, const PortedPlan& plan, const Tensor&) {
                                if (base == rope_of(plan).base) return false;
-                               if (!std::holds_alternative<std::monostate>(rope_of(plan).scaling)) return false;
+                               if (!is_plain(plan)) return false;
                                port.inv_freq = plain_frequencies(base, 2 * port.inv_freq.size());
                                return true;
                              }));
   }
   out.push_back(port_fault("base 26000, which nobody has", {PortFact::base},
                            [](Port& port, const PortedPlan& plan, const Tensor& x) {
-                             if (!std::holds_alternative<std::monostate>(rope_of(plan).scaling)) return false;
+                             if (!is_plain(plan)) return false;
                              port.inv_freq = plain_frequencies(26000, 2 * port.inv_freq.size());
                              return x.sizes.tokens > 1;
                            }));
@@ -336,19 +342,19 @@ std::vector<Fault> position_faults() {
       400));
   out.push_back(port_fault(
       "positions count on over sequences", {PortFact::positions},
-      [](Port& port, const PortedPlan&, const Tensor& before) {
+      [](Port& port, const PortedPlan& plan, const Tensor& before) {
         const std::size_t tokens = before.sizes.tokens;
         port.position = [tokens](std::size_t s, std::size_t, std::size_t t, std::size_t) {
           return static_cast<double>(s * tokens + t);
         };
-        return tokens > 1;
+        return tokens > 1 && plan.axes == 1;
       },
       3));
   out.push_back(port_fault(
-      "two faults: pairing, off by one", {PortFact::pairing}, [](Port& port, const PortedPlan&, const Tensor& x) {
+      "two faults: pairing, off by one", {PortFact::pairing}, [](Port& port, const PortedPlan& plan, const Tensor& x) {
         port.interleaved = !port.interleaved;
         port.position = [](std::size_t, std::size_t, std::size_t t, std::size_t) { return static_cast<double>(t + 1); };
-        return x.sizes.tokens > 1;
+        return x.sizes.tokens > 1 && plan.axes == 1;
       }));
   return out;
 }
@@ -405,11 +411,11 @@ std::vector<Fault> other_faults() {
     return x.sizes.tokens > 1;
   }));
   out.push_back(
-      port_fault("nothing known: positions squared over 8", {}, [](Port& port, const PortedPlan&, const Tensor& x) {
+      port_fault("nothing known: positions squared over 8", {}, [](Port& port, const PortedPlan& plan, const Tensor& x) {
         port.position = [](std::size_t, std::size_t, std::size_t t, std::size_t) {
           return static_cast<double>(t) * static_cast<double>(t) / 8;
         };
-        return x.sizes.tokens > 8;
+        return x.sizes.tokens > 8 && plan.axes == 1;
       }));
   out.push_back(port_fault("nothing known: a frequency wrong in one pair", {},
                            [](Port& port, const PortedPlan&, const Tensor& x) {
@@ -446,7 +452,8 @@ std::vector<Fault> other_faults() {
 
 std::vector<Fault> faults() {
   std::vector<Fault> out = right_ports();
-  for (auto* more : {channel_faults, frequency_faults, position_faults, other_faults}) {
+  for (auto* more : {channel_faults, frequency_faults, position_faults, far_faults, axis_faults, slip_faults,
+                     other_faults}) {
     for (Fault& fault : more()) out.push_back(std::move(fault));
   }
   return out;

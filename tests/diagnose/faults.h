@@ -19,6 +19,8 @@ struct PortedPlan {
   Plan plan;  // with other layers, where faults take theirs
   Port port;
   std::size_t channels = 0;
+  // Of tokens with several coordinates: what the library is told, and the port does; else they count from the start.
+  std::function<double(std::size_t axis, std::size_t t)> coordinate{};
   std::size_t axes = 1;
 };
 std::vector<PortedPlan> ported_plans();
@@ -32,7 +34,11 @@ struct Fault {
   // Makes `after`; nothing where the fault does not apply to the plan.
   std::function<std::optional<Tensor>(const PortedPlan& plan, const Tensor& before, std::mt19937_64& random)> make;
   std::size_t sequences = 1;
+  std::int64_t start = 0;  // of the first token
 };
 std::vector<Fault> faults();
+std::vector<Fault> slip_faults();  // of code: slip_faults.cpp
+std::vector<Fault> far_faults();   // where numbers end: far_faults.cpp
+std::vector<Fault> axis_faults();  // of several coordinates: axis_faults.cpp
 
 }  // namespace posenc::test

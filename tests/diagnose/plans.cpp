@@ -81,6 +81,56 @@ std::vector<PortedPlan> ported_plans() {
            LongRopeScaling{
                .short_factor = shorts, .long_factor = longs, .original_max_position_embeddings = 4096, .factor = 32}},
       f, std::sqrt(1 + std::log(32.0) / std::log(4096.0))));
+  // Dynamic NTK at twice the trained length: base (s L / M - (s - 1))^(d / (d - 2)).
+  PortedPlan dynamic =
+      ported("llama-dynamic",
+             {.pairing = Pairing::half,
+              .head_dim = 64,
+              .dim = 64,
+              .scaling = DynamicScaling{.factor = 4, .max_position_embeddings = 2048}},
+             plain_frequencies(10000 * std::pow(4.0 * 4096 / 2048 - 3, 64.0 / 62), 64));
+  dynamic.plan.length = 4096;
+  out.push_back(std::move(dynamic));
+  const auto with_axes = [](std::string name, Rope rope, AxisMap axes, std::vector<double> inv_freq, auto coordinate) {
+    rope.axes = std::move(axes);
+    PortedPlan plan = ported(std::move(name), rope, std::move(inv_freq));
+    plan.axes = rope.axes.names.size();
+    plan.coordinate = coordinate;
+    plan.port.position = [coordinate](std::size_t, std::size_t, std::size_t t, std::size_t axis) {
+      return coordinate(axis, t);
+    };
+    plan.port.axis_of_pair.assign(rope.axes.of_pair.begin(), rope.axes.of_pair.end());
+    return plan;
+  };
+  // Four tokens of text, then an image of rows of 6, as Qwen2-VL counts: t stands still, h and w go over the grid.
+  const auto after_text = [](std::size_t axis, std::size_t t) {
+    if (t < 4) return static_cast<double>(t);
+    const std::size_t place = t - 4;
+    return 4.0 + static_cast<double>(axis == 0 ? 0 : axis == 1 ? place / 6 : place % 6);
+  };
+  AxisMap runs{{"t", "h", "w"}, {}};
+  AxisMap turns{{"t", "h", "w"}, {}};
+  for (int p = 0; p < 64; ++p) {
+    runs.of_pair.push_back(p < 16 ? 0 : p < 40 ? 1 : 2);
+    turns.of_pair.push_back(p < 60 && p % 3 != 0 ? p % 3 : 0);
+  }
+  out.push_back(with_axes("qwen2-vl", {.pairing = Pairing::half, .head_dim = 128, .dim = 128, .base = 1e6}, runs,
+                          plain_frequencies(1e6, 128), after_text));
+  out.push_back(with_axes("qwen3-vl", {.pairing = Pairing::half, .head_dim = 128, .dim = 128, .base = 5e6}, turns,
+                          plain_frequencies(5e6, 128), after_text));
+  // A vision tower: rows, then columns, each with frequencies of its own.
+  AxisMap grid{{"h", "w"}, {}};
+  std::vector<double> each = plain_frequencies(10000, 40);
+  for (int p = 0; p < 40; ++p) grid.of_pair.push_back(p / 20);
+  each.insert(each.end(), each.begin(), each.end());
+  out.push_back(with_axes("vision",
+                          {.pairing = Pairing::half,
+                           .head_dim = 80,
+                           .dim = 80,
+                           .axis_frequencies = AxisFrequencies::per_axis},
+                          grid, each, [](std::size_t axis, std::size_t t) {
+                            return static_cast<double>(axis == 0 ? t / 7 : t % 7);
+                          }));
   return out;
 }
 

@@ -1,0 +1,88 @@
+#include "diagnose/other_places.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "base/formatted.h"
+#include "diagnose/decoded_positions.h"
+
+namespace posenc::inline v0_2::port {
+namespace {
+
+using Axes = std::vector<std::vector<double>>;
+
+// By how much most tokens' coordinates of an axis are off, whole; 0 where that is not seen.
+double decoded_offset(const MeasuredTable& table, const FrequencyList& plan,
+                      const std::vector<std::int32_t>& axis_of_pair, const std::vector<double>& expected,
+                      std::int32_t axis) {
+  const PositionDecoder decoder(table, plan, axis_of_pair, axis);
+  const std::vector<DecodedRow> rows = decoder.decode_all(expected);
+  std::vector<double> off;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (rows[r].holds && rows[r].sure) off.push_back(std::nearbyint(rows[r].position - expected[r]));
+  }
+  if (off.empty()) return 0.0;
+  const auto middle = off.begin() + static_cast<std::ptrdiff_t>(off.size() / 2);
+  std::nth_element(off.begin(), middle, off.end());
+  return *middle;
+}
+
+Axes changed(Axes axes, double times, double plus) {
+  for (std::vector<double>& list : axes) {
+    for (double& x : list) x = times * x + plus;
+  }
+  return axes;
+}
+
+}  // namespace
+
+std::vector<Places> other_places(const MeasuredTable& table, const FrequencyList& plan,
+                                 const std::vector<std::int32_t>& axis_of_pair, const Expectation& expected) {
+  std::vector<Places> out;
+  if (expected.axes.size() < 2 || axis_of_pair.empty() || !expected.rope) return out;
+  const std::vector<std::string>& names = expected.rope->axes.names;
+  std::vector<double> offsets;
+  for (std::size_t a = 0; a < expected.axes.size(); ++a) {
+    offsets.push_back(decoded_offset(table, plan, axis_of_pair, expected.axes[a], static_cast<std::int32_t>(a)));
+  }
+  std::vector<double> all = offsets;
+  all.insert(all.end(), {1.0, -1.0});
+  std::ranges::sort(all);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  for (const double k : all) {
+    if (k == 0) continue;
+    out.push_back({.axes = changed(expected.axes, 1.0, k),
+                   .changes = {{PortFact::offset, formatted("{} in all coordinates", k), "0",
+                                formatted("coordinates are {} too {}", std::fabs(k), k > 0 ? "large" : "small")}}});
+  }
+  for (std::size_t a = 0; a < expected.axes.size(); ++a) {
+    for (const double k : all) {
+      if (k == 0) continue;
+      Axes axes = expected.axes;
+      for (double& x : axes[a]) x += k;
+      out.push_back({.axes = std::move(axes),
+                     .changes = {{PortFact::offset, formatted("{} in {}", k, names[a]), "0",
+                                  formatted("coordinates along {} are {} too {}", names[a], std::fabs(k),
+                                            k > 0 ? "large" : "small")}}});
+    }
+  }
+  out.push_back({.axes = changed(expected.axes, 2.0, 0.0),
+                 .changes = {{PortFact::rotation, "twice", "once", "rotate queries and keys once"}}});
+  out.push_back({.axes = changed(expected.axes, -1.0, 0.0),
+                 .changes = {{PortFact::direction, "the other way", "as the plan says",
+                              "exchange the signs of the two sine terms: (a cos - b sin, b cos + a sin)"}}});
+  Axes counted = expected.axes;
+  for (std::vector<double>& list : counted) {
+    for (std::size_t r = 0; r < list.size(); ++r) {
+      list[r] = static_cast<double>(r % static_cast<std::size_t>(table.tokens));
+    }
+  }
+  out.push_back({.axes = std::move(counted),
+                 .changes = {{PortFact::positions, "counted by token in all coordinates, as those of text are",
+                              "as given", "give tokens of an image or a video their own coordinates"}}});
+  return out;
+}
+
+}  // namespace posenc::inline v0_2::port

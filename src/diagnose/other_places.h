@@ -1,0 +1,17 @@
+// Coordinates of tokens that have several, as ports get them wrong: all of them, or those of one axis, off by as much,
+// doubled, negated, or counted by token as those of text are.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "diagnose/expectation.h"
+#include "diagnose/hypothesis.h"
+
+namespace posenc::inline v0_2::port {
+
+// Nothing where tokens have one coordinate. `axis_of_pair` of the table's pairs.
+std::vector<Places> other_places(const MeasuredTable& table, const FrequencyList& plan,
+                                 const std::vector<std::int32_t>& axis_of_pair, const Expectation& expected);
+
+}  // namespace posenc::inline v0_2::port

@@ -1,0 +1,268 @@
+#include "diagnose/slips.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "diagnose/noise.h"
+#include "diagnose/tried_frequencies.h"
+
+namespace posenc::inline v0_2::port {
+namespace {
+
+// [[aa, ab], [ba, bb]] of a pair: a' = aa a + ab b, b' = ba a + bb b.
+struct Matrix {
+  double aa, ab, ba, bb;
+};
+
+struct Angles {
+  double cos_a, sin_a;  // of the pair's first channel
+  double cos_b, sin_b;
+};
+
+enum class Order : std::uint8_t { own, other_pairing };
+
+struct Slip {
+  PortFact fact;
+  const char* found;
+  const char* mend;
+  Order order;
+  Matrix (*matrix)(const Angles&);
+};
+
+constexpr const char* kPair = "(a cos - b sin, b cos + a sin): check it line by line";
+
+const std::array<Slip, 9>& slips() {
+  static const std::array<Slip, 9> kSlips{{
+      {PortFact::rotation, "rotate_half without its minus: (a cos + b sin, b cos + a sin)",
+       "rotate_half makes (-b, a) of (a, b)", Order::own,
+       [](const Angles& x) {
+         return Matrix{x.cos_a, x.sin_a, x.sin_b, x.cos_b};
+       }},
+      {PortFact::rotation, "rotate_half with a minus too many: (a cos - b sin, b cos - a sin)",
+       "rotate_half makes (-b, a) of (a, b)", Order::own,
+       [](const Angles& x) {
+         return Matrix{x.cos_a, -x.sin_a, -x.sin_b, x.cos_b};
+       }},
+      {PortFact::rotation, "in place: the second channel is made of the first one's new value",
+       "keep the first channel's old value until the second one is made", Order::own,
+       [](const Angles& x) {
+         return Matrix{x.cos_a, -x.sin_a, x.sin_b * x.cos_a, x.cos_b - x.sin_b * x.sin_a};
+       }},
+      {PortFact::rotation, "in place: the first channel is made of the second one's new value",
+       "keep the second channel's old value until the first one is made", Order::own,
+       [](const Angles& x) {
+         return Matrix{x.cos_a - x.sin_a * x.sin_b, -x.sin_a * x.cos_b, x.sin_b, x.cos_b};
+       }},
+      {PortFact::rotation, "cos and sin exchanged", kPair, Order::own,
+       [](const Angles& x) {
+         return Matrix{x.sin_a, -x.cos_a, x.cos_b, x.sin_b};
+       }},
+      {PortFact::rotation, "the sine terms left out: x cos alone", kPair, Order::own,
+       [](const Angles& x) {
+         return Matrix{x.cos_a, 0.0, 0.0, x.cos_b};
+       }},
+      {PortFact::rotation, "the cosine terms left out: rotate_half(x) sin alone", kPair, Order::own,
+       [](const Angles& x) {
+         return Matrix{0.0, -x.sin_a, x.sin_b, 0.0};
+       }},
+      {PortFact::rotation, "added to x instead of put in its place", "give on what the rotation makes, not x beside it",
+       Order::own,
+       [](const Angles& x) {
+         return Matrix{1 + x.cos_a, -x.sin_a, x.sin_b, 1 + x.cos_b};
+       }},
+      {PortFact::pairing, "cos and sin in the order of the other pairing: each channel has another pair's angle",
+       "cat((freqs, freqs)) goes with rotate_half, repeat_interleave(2) with neighbours", Order::other_pairing,
+       [](const Angles& x) {
+         return Matrix{x.cos_a, -x.sin_a, x.sin_b, x.cos_b};
+       }},
+  }};
+  return kSlips;
+}
+
+// The pair whose angle a channel of the rotated ones has.
+std::size_t pair_of(std::size_t channel, std::size_t pairs, Pairing pairing) {
+  return pairing == Pairing::half ? channel % pairs : channel / 2;
+}
+
+struct Pair {
+  std::size_t a, b;  // channels of the head
+  std::array<std::pair<std::size_t, std::size_t>, 2> angles;  // of a and b, by Order
+};
+
+struct Layout {
+  std::vector<Pair> pairs;
+  std::vector<double> inv_freq;
+  std::vector<std::size_t> axis;  // of each pair
+  double factor = 1.0;
+  double base = 1e6;
+  std::vector<std::size_t> beside;  // channels that do not rotate
+};
+
+Layout layout_of(const Expectation& expected, std::int64_t channels) {
+  const Rope& rope = *expected.rope;
+  const Frequencies f = frequencies(rope, expected.length);
+  Layout out{.inv_freq = f.inv_freq, .factor = f.attention_factor, .base = rope.base};
+  const auto count = static_cast<std::size_t>(rope.pairs());
+  const auto first = static_cast<std::size_t>(rope.first_channel);
+  const Pairing other = rope.pairing == Pairing::half ? Pairing::interleaved : Pairing::half;
+  for (std::size_t p = 0; p < count; ++p) {
+    const std::size_t a = rope.pairing == Pairing::half ? p : 2 * p;
+    const std::size_t b = rope.pairing == Pairing::half ? p + count : 2 * p + 1;
+    out.pairs.push_back({first + a, first + b, {{{p, p}, {pair_of(a, count, other), pair_of(b, count, other)}}}});
+    out.axis.push_back(rope.axes.of_pair.empty() ? 0 : static_cast<std::size_t>(rope.axes.of_pair[p]));
+  }
+  for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
+    if (c < first || c >= first + 2 * count) out.beside.push_back(c);
+  }
+  return out;
+}
+
+// Rows at most, evenly and the last among them: nine matrices of each of 64 tokens of 32 heads take 0.1 s.
+constexpr std::int64_t kRows = 64;
+
+std::vector<std::int64_t> looked_at(const Samples& samples) {
+  std::vector<std::int64_t> out;
+  const std::int64_t count = std::min(samples.rows(), kRows);
+  for (std::int64_t n = 0; n < count; ++n) out.push_back(samples.rows() - 1 - n * samples.rows() / count);
+  return out;
+}
+
+// Of each pair, what the best matrix of each token leaves over the heads; nothing of fewer than three heads.
+std::vector<double> measured_noise(const Samples& samples, const std::vector<std::int64_t>& rows, const Layout& layout) {
+  std::vector<double> out;
+  if (samples.heads < 3) return out;
+  for (const Pair& pair : layout.pairs) {
+    double rest = 0.0;
+    for (const std::int64_t r : rows) {
+      double aa = 0, ab = 0, bb = 0;
+      std::array<double, 2> ya{}, yb{}, yy{};
+      for (std::int64_t h = 0; h < samples.heads; ++h) {
+        const double a = samples.x(r, h)[pair.a];
+        const double b = samples.x(r, h)[pair.b];
+        const std::array<double, 2> y{samples.y(r, h)[pair.a], samples.y(r, h)[pair.b]};
+        aa += a * a;
+        ab += a * b;
+        bb += b * b;
+        for (std::size_t i = 0; i < 2; ++i) {
+          ya[i] += y[i] * a;
+          yb[i] += y[i] * b;
+          yy[i] += y[i] * y[i];
+        }
+      }
+      const double det = aa * bb - ab * ab;
+      if (!(det > 1e-12 * aa * bb)) continue;
+      for (std::size_t i = 0; i < 2; ++i) {
+        rest += std::max(0.0, yy[i] - (ya[i] * ya[i] * bb - 2 * ya[i] * yb[i] * ab + yb[i] * yb[i] * aa) / det);
+      }
+    }
+    out.push_back(rest / (2.0 * static_cast<double>((samples.heads - 2) * std::ssize(rows))));
+  }
+  return out;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0.0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+struct Judgement {
+  double rest = 0.0;
+  bool holds = false;
+};
+
+// `slip`: null, the rotation itself.
+Judgement judged(const Samples& samples, const std::vector<std::int64_t>& rows, const Layout& layout,
+                 const Expectation& expected, const Slip* slip, double noise) {
+  struct Sums {
+    double rest = 0.0, tolerated = 0.0, rounding = 0.0;
+  };
+  std::vector<Sums> pairs(layout.pairs.size());
+  Sums all;
+  const std::size_t order = slip != nullptr && slip->order == Order::other_pairing ? 1 : 0;
+  for (const std::int64_t r : rows) {
+    const auto angle = [&](std::size_t p) {
+      return expected.axes[layout.axis[p]][static_cast<std::size_t>(r)] * layout.inv_freq[p];
+    };
+    for (std::size_t p = 0; p < layout.pairs.size(); ++p) {
+      const Pair& pair = layout.pairs[p];
+      const double of_a = angle(pair.angles[order].first);
+      const double of_b = angle(pair.angles[order].second);
+      const Angles x{layout.factor * std::cos(of_a), layout.factor * std::sin(of_a), layout.factor * std::cos(of_b),
+                     layout.factor * std::sin(of_b)};
+      const Matrix m = slip != nullptr ? slip->matrix(x) : Matrix{x.cos_a, -x.sin_a, x.sin_b, x.cos_b};
+      const double off = angle_tolerance(std::max(std::fabs(of_a), std::fabs(of_b)), layout.base) + 0x1p-23 +
+                         samples.after_unit;
+      for (std::int64_t h = 0; h < samples.heads; ++h) {
+        const double a = samples.x(r, h)[pair.a];
+        const double b = samples.x(r, h)[pair.b];
+        const double ya = samples.y(r, h)[pair.a] - (m.aa * a + m.ab * b);
+        const double yb = samples.y(r, h)[pair.b] - (m.ba * a + m.bb * b);
+        for (Sums* sums : {&pairs[p], &all}) {
+          sums->rest += ya * ya + yb * yb;
+          // Products of two sines among the entries: three times the error of one, and twice the factor.
+          sums->tolerated += 9 * off * off * layout.factor * layout.factor * (a * a + b * b);
+          sums->rounding += rounding_variance(
+              samples.after_unit, samples.y(r, h)[pair.a] * samples.y(r, h)[pair.a] +
+                                      samples.y(r, h)[pair.b] * samples.y(r, h)[pair.b]);
+        }
+      }
+    }
+    for (const std::size_t c : layout.beside) {
+      for (std::int64_t h = 0; h < samples.heads; ++h) {
+        const double change = samples.y(r, h)[c] - samples.x(r, h)[c];
+        all.rest += change * change;
+        all.rounding += rounding_variance(samples.after_unit, samples.y(r, h)[c] * samples.y(r, h)[c]);
+      }
+    }
+  }
+  const double t = level_of(static_cast<double>(pairs.size()) + 1);
+  const double elements = static_cast<double>(std::ssize(rows) * samples.heads);
+  const auto holds = [&](const Sums& sums, double count) {
+    Variances variances;
+    variances.add(noise, count);
+    // A noise that was measured is off by its own error, and varies by four within a power of two where it is rounding.
+    const double allowed = std::sqrt(4 * variances.bound(t) + 4 * sums.rounding) + std::sqrt(sums.tolerated);
+    return sums.rest <= allowed * allowed;
+  };
+  Judgement out{all.rest, holds(all, elements * static_cast<double>(samples.channels))};
+  for (const Sums& sums : pairs) out.holds = out.holds && holds(sums, 2 * elements);
+  return out;
+}
+
+}  // namespace
+
+FoundSlips found_slips(const Samples& samples, const Expectation& expected) {
+  FoundSlips out;
+  if (!expected.rope || samples.channels != expected.rope->head_dim) return out;
+  const Layout layout = layout_of(expected, samples.channels);
+  const std::vector<std::int64_t> rows = looked_at(samples);
+  double energy = 0.0;
+  for (const std::int64_t r : rows) {
+    for (std::int64_t i = 0; i < samples.heads * samples.channels; ++i) energy += samples.y(r, 0)[i] * samples.y(r, 0)[i];
+  }
+  if (!(energy > 0)) return out;
+  const double noise = median(measured_noise(samples, rows, layout));
+  // At one position, and at 0, most slips are the same: the rotation itself must be out.
+  const Judgement plan = judged(samples, rows, layout, expected, nullptr, noise);
+  std::vector<std::pair<double, const Slip*>> held;
+  for (const Slip& slip : slips()) {
+    const Judgement found = judged(samples, rows, layout, expected, &slip, noise);
+    out.share = std::min(out.share, found.rest / energy);
+    if (found.holds && found.rest < plan.rest / 16) held.emplace_back(found.rest, &slip);
+  }
+  // Beyond so much noise a matrix of each token explains what it likes.
+  const auto elements = static_cast<double>(rows.size()) * static_cast<double>(samples.heads * samples.channels);
+  if (held.empty() || noise * elements > energy / 16) return out;
+  std::ranges::sort(held, {}, &std::pair<double, const Slip*>::first);
+  for (const auto& [rest, slip] : held) {
+    if (rest > 4 * held.front().first) break;
+    out.named.push_back({slip->fact, slip->found, "(a cos - b sin, b cos + a sin)", slip->mend});
+  }
+  return out;
+}
+
+}  // namespace posenc::inline v0_2::port
