@@ -27,7 +27,8 @@ import page_files
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = ("README.md", "docs/cli.md", "docs/convert.md", "docs/tutorial.md", "docs/tutorial-python.md", "docs/properties.md",
-         "docs/overrides.md", "docs/vectors.md", "docs/emit.md", "docs/stories/writing-an-engine.md")
+         "docs/overrides.md", "docs/vectors.md", "docs/emit.md", "docs/stories/slightly-worse-glm4.md",
+         "docs/stories/writing-an-engine.md")
 
 # Page: the file that its C++ goes to, and how: whole programs, or snippets that follow one another in main.
 PROGRAMS = {"README.md": ("engine.cpp", "whole"), "docs/tutorial.md": ("where.cpp", "snippets")}
@@ -51,7 +52,7 @@ class Reader:
         self.page, self.folder, self.snippets, self.faults = page, folder / "here", [], []
         self.texts, self.last_run = [], None
         self.folder.mkdir()
-        for name, content in page_files.FILES.get(page, {}).items():
+        for name, content in page_files.files_of(page).items():
             (self.folder / name).parent.mkdir(exist_ok=True)
             (self.folder / name).write_bytes(content)
         flags = os.environ.get("CXXFLAGS", "")

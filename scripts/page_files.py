@@ -3,6 +3,8 @@ import json
 import math
 import struct
 
+import glm4_port
+
 # A factor that cannot be.
 MALFORMED = """{
   "model_type": "llama",
@@ -121,7 +123,7 @@ LLAMA_GGUF = {
 }
 
 
-# Page: what is in its folder. A page that is not named begins in an empty one, and makes what it needs.
+# Page: what is in its folder, or what makes it. A page that is not named begins in an empty one, and makes what it needs.
 FILES = {
     "README.md": {"config.json": LONG.encode(), "model.gguf": gguf(CONVERTED), "q.npy": tensor((6, 28, 128)),
                   "k.npy": tensor((6, 4, 128)), "v.npy": tensor((6, 4, 128))},
@@ -135,4 +137,11 @@ FILES = {
                         "unpermuted.gguf": gguf(LLAMA_GGUF, [("blk.0.attn_q.weight", 64), ("blk.0.attn_k.weight", 32),
                                                              ("blk.0.attn_v.weight", 32)]),
                         "pytorch_model.bin": b"PK"},
+    "docs/stories/slightly-worse-glm4.md": glm4_port.files,
 }
+
+
+def files_of(page):
+    """By name, in bytes."""
+    files = FILES.get(page, {})
+    return files() if callable(files) else files

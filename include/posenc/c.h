@@ -548,6 +548,71 @@ typedef struct posenc_check_port_args {
 
 // Too little room for the report is POSENC_WRONG_ARGUMENT, with *json_size and *passes set.
 POSENC_API posenc_status posenc_check_port(const posenc_check_port_args* args);
+// ---- What is wrong with a port: diagnose.h, diagnose_attention.h ----
+
+typedef int32_t posenc_verdict;
+enum {
+  POSENC_AS_THE_PLAN = 0,
+  POSENC_DIFFERS = 1,
+  POSENC_CANNOT_TELL = 2,
+  POSENC_RECOVERED = 3  // without a plan
+};
+
+// Queries or keys before and after somebody's rotation. Without a plan, what was done is recovered.
+typedef struct posenc_diagnose_args {
+  size_t size;
+  const posenc_plan* plan;  // with stack and layer, as for posenc_table_of_layer; or NULL
+  const char* stack;
+  int64_t layer;
+  int64_t rotation;      // which of the layer's, counted from 0
+  posenc_tensor before;  // [tokens, heads, head_dim] or [batch, heads, tokens, head_dim]
+  posenc_tensor after;
+  posenc_tensor before_k;  // both or none: keys of the same call, in what is said of both
+  posenc_tensor after_k;
+  int32_t has_start;  // 0: where the first token stands is not known
+  int32_t reserved;
+  int64_t start;
+  const double* positions;  // instead of a start: [axes, tokens] or [axes, batch * tokens]
+  int64_t positions_count;
+  int64_t length;  // of the sequence, for rules that depend on it; 0: not said
+} posenc_diagnose_args;
+#define POSENC_DIAGNOSE_ARGS_INIT \
+  { .size = sizeof(posenc_diagnose_args) }
+
+// The verdict, and the report as JSON (docs/diagnose.md); both calls say `*size` as posenc_plan_json does, and json may
+// be NULL where the verdict is all that is asked for, with size NULL too.
+POSENC_API posenc_status posenc_diagnose(const posenc_diagnose_args* args, posenc_verdict* verdict, char* json,
+                                         size_t* size);
+
+// Queries, keys, values, and what an attention made of them. One of scores, weights and out at least, v with out.
+typedef struct posenc_diagnose_attention_args {
+  size_t size;
+  const posenc_plan* plan;
+  const char* stack;
+  int64_t layer;
+  posenc_tensor q;
+  posenc_tensor k;
+  posenc_tensor v;
+  posenc_tensor scores;   // [heads, queries, keys] or [batch, heads, queries, keys]
+  posenc_tensor weights;  // likewise
+  posenc_tensor out;
+  const posenc_named_tensor* tables;  // all that the layer has, each once, as for posenc_attend
+  int64_t tables_count;
+  int32_t unrotated;  // not 0: q and k are not rotated yet
+  int32_t reserved;
+  const int64_t* q_order;  // [queries]
+  int64_t q_order_count;
+  const int64_t* k_order;  // [keys]
+  int64_t k_order_count;
+  posenc_tensor attn_mask;  // [queries, keys]
+  int64_t prefix;
+  int64_t sequence;  // which of the batch is looked at
+} posenc_diagnose_attention_args;
+#define POSENC_DIAGNOSE_ATTENTION_ARGS_INIT \
+  { .size = sizeof(posenc_diagnose_attention_args) }
+
+POSENC_API posenc_status posenc_diagnose_attention(const posenc_diagnose_attention_args* args, posenc_verdict* verdict,
+                                                   char* json, size_t* size);
 
 #ifdef __cplusplus
 }

@@ -113,15 +113,33 @@ struct DiagnoseArgs {
 // more than 2^22 channels of one head the first tokens.
 POSENC_API Diagnosis diagnose(const DiagnoseArgs& args);
 
+// Queries and keys of one call, and what only both of them together show.
+struct BothDiagnosis {
+  PortVerdict verdict = PortVerdict::cannot_tell;  // the worse of the two, differs first
+  // What concerns both: `exchanged`, where one came out in place of the other. Then queries and keys are diagnosed as
+  // they came out, so that what else is wrong is named too.
+  std::vector<PortFinding> findings;
+  Diagnosis queries;
+  Diagnosis keys;
+  bool operator==(const BothDiagnosis&) const = default;
+};
+
+// As diagnose() of each. Channels that come out in another order alike leave all scores as they are: these are as the
+// plan then, with a sentence about it in `undecided`.
+POSENC_API BothDiagnosis diagnose_both(const DiagnoseArgs& queries, const DiagnoseArgs& keys);
+
 POSENC_API std::string_view name(PortVerdict verdict) noexcept;
 POSENC_API std::string_view name(PortFact fact) noexcept;
 
 // The verdict on the first line, then what was found and how to mend it. Plain ASCII, lines of at most 80 columns.
 POSENC_API std::string describe(const Diagnosis& diagnosis);
+POSENC_API std::string describe(const BothDiagnosis& diagnosis);
 
 // {"schema_version", "verdict", "unexplained", "noise", "sequences", "tokens", "heads", "channels", "findings":
 // [{"fact", "found", "expected", "unexplained", "confidence", "tokens", "channels", "first_sequence", "first_token",
 // "mend"}], "confirmed": [the same], "undecided": [], "dump"}
 POSENC_API std::string to_json(const Diagnosis& diagnosis);
+// {"schema_version", "verdict", "findings", "queries": as above, "keys": as above}
+POSENC_API std::string to_json(const BothDiagnosis& diagnosis);
 
 }  // namespace posenc::inline v0_2

@@ -22,12 +22,12 @@ from ._arrays import PositionsLike as PositionsLike
 from ._command import command as command
 from ._compare import compare as compare
 from ._convert import convert as convert
-from ._diagnose import diagnose as diagnose
-from ._emit import emit as emit
 from ._diagnose import DiagnosedDump as DiagnosedDump
 from ._diagnose import DiagnosedLayer as DiagnosedLayer
+from ._diagnose import diagnose as diagnose
 from ._dump import Dump as Dump
 from ._dump import DumpedLayer as DumpedLayer
+from ._emit import emit as emit
 from ._errors import FileError as FileError
 from ._override import override as override
 from ._override import override_patches as override_patches

@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex, Union, overload
 from . import _posenc
 from ._arrays import ArrayLike, PositionsLike
 from ._dump import Dump, DumpedLayer
-from ._posenc import Diagnosis, LayerPlan, Plan, Rope, Rotate, Stack
+from ._posenc import AttentionDiagnosis, Diagnosis, LayerPlan, Plan, Rope, Rotate, Stack
 from ._read_plan import Model, read_plan
 
 
@@ -36,16 +36,19 @@ class DiagnosedLayer:
     call: int
     queries: Union[Diagnosis, None] = None
     keys: Union[Diagnosis, None] = None
+    attention: Union[AttentionDiagnosis, None] = None
+    exchanged: bool = False  # queries came out as keys
     said: str = ""  # why nothing was looked at
 
-    def parts(self) -> dict[str, Diagnosis]:
-        """What was looked at: "queries", "keys"."""
-        return {name: found for name, found in (("queries", self.queries), ("keys", self.keys)) if found is not None}
+    def parts(self) -> dict[str, Union[Diagnosis, AttentionDiagnosis]]:
+        """What was looked at: "queries", "keys", "attention"."""
+        named = {"queries": self.queries, "keys": self.keys, "attention": self.attention}
+        return {name: found for name, found in named.items() if found is not None}
 
     @property
     def verdict(self) -> str:
         """The worst of its parts: differs, cannot tell, as the plan."""
-        return _worst([found.verdict for found in self.parts().values()])
+        return "differs" if self.exchanged else _worst([found.verdict for found in self.parts().values()])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +69,8 @@ class DiagnosedDump:
             call = f", call {layer.call}" if layer.call else ""
             if not layer.parts():
                 lines.append(f"  {layer.name}{call}: {layer.said}")
+            if layer.exchanged:
+                lines.append(f"  {layer.name}{call}: differs: exchanged, queries come out as keys")
             for part, found in layer.parts().items():
                 first, *others = found.describe().splitlines()
                 lines.append(f"  {layer.name}{call}, {part}: {first}")
@@ -112,32 +117,57 @@ def _diagnosed(plan: Plan, stack: str | None, at: DumpedLayer, numbers: dict[str
     if layer is None:
         return DiagnosedLayer(at.name, at.call, said="no attention layer of the plan has its number")
     rotations = [of for of in layer.rotate if of.role == "main" and isinstance(of.scheme, Rope)]
-    if not rotations:
-        return DiagnosedLayer(at.name, at.call, said="the plan rotates nothing in this layer")
-    found: dict[str, Diagnosis] = {}
-    for part, before, after in (("queries", at.q_before, at.q_after), ("keys", at.k_before, at.k_after)):
-        if before is None or after is None:
-            continue
-        rotate = _as_given(rotations[0], int(getattr(before, "shape")[-1]))
-        found[part] = _posenc._diagnose(before, after, rotate=rotate, plan=plan, **numbers)
-    return DiagnosedLayer(at.name, at.call, **_together(found), said="" if found else "no rotation was seen")
+    found: dict[str, Any] = {}
+    if rotations:
+        found = _rotated(rotations[0], plan, at, numbers)
+    attention = _attended(layer, plan, at)
+    said = "no rotation was seen" if rotations else "the plan rotates nothing in this layer"
+    seen = bool(found) or attention is not None
+    return DiagnosedLayer(at.name, at.call, **found, attention=attention, said="" if seen else said)
 
 
-_ORDER = "channels of queries and keys come out in another order alike, which leaves their scores as they are"
-
-
-def _together(found: dict[str, Diagnosis]) -> dict[str, Diagnosis]:
-    """What is no fault where queries and keys have it alike: a permutation of channels."""
-    orders = [
-        [(of.fact, of.found) for of in one.findings] for one in found.values() if one.verdict == "differs"
-    ]
-    if len(found) < 2 or len(orders) < 2 or orders[0] != orders[1] or len(orders[0]) != 1:
-        return found
-    if orders[0][0][0] != "channel_order" or "frequencies" in orders[0][0][1]:
-        return found
-    return {
-        part: one.replace(verdict="as the plan", findings=(), undecided=(*one.undecided, _ORDER)) for part, one in found.items()
+def _rotated(rotate: Rotate, plan: Plan, at: DumpedLayer, numbers: dict[str, Any]) -> dict[str, Any]:
+    """Queries and keys, both where both were seen."""
+    pairs = {"queries": (at.q_before, at.q_after), "keys": (at.k_before, at.k_after)}
+    seen = {part: pair for part, pair in pairs.items() if pair[0] is not None and pair[1] is not None}
+    given = {
+        part: _as_given(rotate, int(getattr(before, "shape")[-1])) for part, (before, _) in seen.items()
     }
+    if len(seen) == 2 and given["queries"] == given["keys"]:
+        both = _posenc._diagnose_both(
+            *seen["queries"], *seen["keys"], rotate=given["queries"], plan=plan, **numbers
+        )
+        return {"queries": both.queries, "keys": both.keys, "exchanged": bool(both.findings)}
+    return {
+        part: _posenc._diagnose(*pair, rotate=given[part], plan=plan, **numbers) for part, pair in seen.items()
+    }
+
+
+def _attended(layer: LayerPlan, plan: Plan, at: DumpedLayer) -> Union[AttentionDiagnosis, None]:
+    """Scores, weights and output; nothing where they were not seen, or need tables that a dump does not have."""
+    if at.q is None or at.k is None or at.v is None or (at.scores is None and at.out is None):
+        return None
+    if layer.score or layer.sinks or layer.channel_scale:
+        return None
+    shapes = [tuple(getattr(x, "shape")) for x in (at.q, at.k, at.v)]
+    fits = shapes[0][1] == layer.heads and {shapes[1][1], shapes[2][1]} <= {layer.heads, layer.kv_heads}
+    if not fits or any(shape[-1] != of for shape, of in zip(shapes, (layer.head_dim, layer.head_dim, layer.value_dim))):
+        return None
+    given = {"scores": at.scores, "weights": at.weights, "out": at.out}
+    # Queries as they were captured have their query scale, where the layer has one.
+    of = layer.replace(query_scale=None)
+    found = _posenc.diagnose_attention(of, at.q, at.k, at.v, **given, plan=plan)
+    if [finding.fact for finding in found.findings] != ["scale"]:
+        return found
+    # So they may have the softmax scale (OPT, Whisper), which looks as if it were left out.
+    without = _posenc.diagnose_attention(of.replace(softmax_scale=1.0), at.q, at.k, at.v, **given, plan=plan)
+    if without.verdict != "as the plan":
+        return found
+    return without.replace(verdict="cannot tell", undecided=(*without.undecided, _SCALED), dump=_UNSCALED)
+
+
+_SCALED = "queries were multiplied by the softmax scale before, or it is left out"
+_UNSCALED = "compare q with the output of its projection"
 
 
 @overload

@@ -74,3 +74,58 @@ def test_what_does_not_fit():
     bad[3, 2, 5] = np.nan
     with pytest.raises(ValueError, match="token 3, head 2, channel 5"):
         posenc.diagnose(Q, bad)
+
+
+# ---- dumps and attention ----
+
+
+def test_dumps():
+    plan = posenc.read_plan("llama-2-7b")
+    layers = [
+        posenc.DumpedLayer(name="model.layers.3.self_attn", q_before=Q, q_after=rotated(Q), k_before=Q, k_after=rotated(Q)),
+        posenc.DumpedLayer(name="model.layers.4.self_attn", q_before=Q, q_after=rotated(Q, base=500000.0)),
+        posenc.DumpedLayer(name="model.norm"),
+    ]
+    dump = posenc.Dump(layers)
+    assert posenc.Dump.of_tensors(dump.tensors()).tensors().keys() == dump.tensors().keys()
+    found = posenc.diagnose(dump, plan, start=0)
+    assert [layer.verdict for layer in found.layers] == ["as the plan", "differs", "cannot tell"]
+    assert found.layers[2].said == "no attention layer of the plan has its number"
+    assert found.verdict == "differs"
+    assert "model.layers.4.self_attn, queries: differs: base" in str(found)
+    with pytest.raises(ValueError, match="MODULE/CALL/ARRAY"):
+        posenc.Dump.of_tensors({"weight": Q})
+    with pytest.raises(ValueError, match="layer be omitted"):
+        posenc.diagnose(dump, plan, layer=3)
+
+
+def test_queries_that_come_out_as_keys():
+    k = np.random.default_rng(2).standard_normal(Q.shape).astype(np.float32)
+    at = posenc.DumpedLayer(name="layers.0.attn", q_before=Q, q_after=rotated(k), k_before=k, k_after=rotated(Q))
+    found = posenc.diagnose(posenc.Dump([at]), "llama-2-7b", start=0)
+    assert found.layers[0].exchanged and found.verdict == "differs"
+    assert found.layers[0].queries.verdict == "as the plan"
+
+
+def attended(q, k, v, scale, seen):
+    scores = np.where(seen, scale * np.einsum("ihc,jhc->hij", q, k), -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    weights /= weights.sum(-1, keepdims=True)
+    return scores, weights, np.einsum("hij,jhc->ihc", weights, v)
+
+
+def test_attention():
+    q, k, v = (np.random.default_rng(seed).standard_normal((20, 4, 16)) for seed in (3, 4, 5))
+    layer = posenc.LayerPlan(heads=4, kv_heads=4, head_dim=16, value_dim=16, softmax_scale=0.25)
+    causal = np.tril(np.ones((20, 20), dtype=bool))
+    scores, weights, out = attended(q, k, v, 0.25, causal)
+    d = posenc.diagnose_attention(layer, q, k, v, scores=scores, weights=weights, out=out)
+    assert (d.verdict, d.stage, d.findings) == ("as the plan", None, ())
+    _, _, out = attended(q, k, v, 0.25, causal & ~np.tril(np.ones((20, 20), dtype=bool), -6))
+    d = posenc.diagnose_attention(layer.replace(mask=posenc.Mask(window=posenc.Window(past=8))), q, k, v, out=out)
+    assert (d.verdict, d.stage) == ("differs", "out")
+    d = posenc.diagnose_attention(layer, q, k, v, out=attended(q, k, v, 1.0, causal)[2])
+    assert [finding.fact for finding in d.findings] == ["scale"]
+    assert d.describe().startswith("differs: scale\n") and '"stage": "out"' in d.to_json()
+    with pytest.raises(ValueError, match="scores, weights or out"):
+        posenc.diagnose_attention(layer, q, k, v)

@@ -98,7 +98,7 @@ std::vector<Change> pair_changes(const ChannelPairs& pairs, const Expectation& e
     out.push_back({PortFact::channel_order,
                    pairs.out == Pairing::half ? "first channels of all pairs, then second ones"
                                               : "both channels of a pair side by side",
-                   "channels stay where they are", "do not permute the channels of a head on the way"});
+                   std::string(port::kChannelsStay), "do not permute the channels of a head on the way"});
   }
   const std::int64_t first = pairs.in == Pairing::half ? rope.first_channel : rope.first_channel % 2;
   if (pairs.in == rope.pairing && pairs.first != first) {

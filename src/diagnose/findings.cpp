@@ -164,6 +164,8 @@ bool is_open(const PortFinding& finding) {
          (finding.found == kUnknownAngles || finding.found.starts_with("no rotation "));
 }
 
+bool is_permutation(const PortFinding& finding) { return finding.expected == kChannelsStay; }
+
 void add_unsound(const Report& report, Diagnosis& out) {
   const Unsound found = unsound(report.table);
   const auto add = [&](Change change, Support support) {

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "diagnose/expectation.h"
 #include "diagnose/explain.h"
 
 namespace posenc::inline v0_2::port {
+
+// What is expected of channels that come out in another order.
+inline constexpr std::string_view kChannelsStay = "channels stay where they are";
 
 // What was found of the channels before any angle was looked at, and what the report is made of.
 struct Report {
@@ -23,6 +27,9 @@ void add_unexplained(const Report& report, Diagnosis& out);
 
 // Whether a finding says that nothing known explains the tensors.
 bool is_open(const PortFinding& finding);
+
+// Whether a channel_order finding is one of where channels stand, not of which frequencies they have.
+bool is_permutation(const PortFinding& finding);
 
 // What is wrong beside the angles, of tables that are explained or not.
 void add_unsound(const Report& report, Diagnosis& out);

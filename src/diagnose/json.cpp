@@ -1,11 +1,11 @@
 // Diagnosis -> JSON (posenc/diagnose.h).
-#include "io/json/json_writer.h"
+#include "diagnose/findings_text.h"
 #include "posenc/diagnose.h"
 
 namespace posenc::inline v0_2 {
+namespace port {
 namespace {
 
-using io::JsonLayout;
 using io::JsonWriter;
 
 constexpr std::int64_t kDiagnosisSchemaVersion = 1;
@@ -27,7 +27,9 @@ void write_text_or_null(JsonWriter& json, std::string_view key, const std::strin
   }
 }
 
-void write_findings(JsonWriter& json, std::string_view key, const std::vector<PortFinding>& findings) {
+}  // namespace
+
+void write_list(io::JsonWriter& json, std::string_view key, const std::vector<PortFinding>& findings) {
   json.key(key);
   json.begin_array();
   for (const PortFinding& finding : findings) {
@@ -47,10 +49,19 @@ void write_findings(JsonWriter& json, std::string_view key, const std::vector<Po
   json.end_array();
 }
 
-}  // namespace
+void write_findings(JsonWriter& json, const std::vector<PortFinding>& findings,
+                    const std::vector<PortFinding>& confirmed, const std::vector<std::string>& undecided,
+                    const std::string& dump) {
+  write_list(json, "findings", findings);
+  write_list(json, "confirmed", confirmed);
+  json.key("undecided");
+  json.begin_array();
+  for (const std::string& sentence : undecided) json.value(sentence);
+  json.end_array();
+  write_text_or_null(json, "dump", dump);
+}
 
-std::string to_json(const Diagnosis& diagnosis) {
-  JsonWriter json;
+void write_diagnosis(io::JsonWriter& json, const Diagnosis& diagnosis) {
   json.begin_object();
   json.member("schema_version", kDiagnosisSchemaVersion);
   json.member("verdict", name(diagnosis.verdict));
@@ -60,14 +71,15 @@ std::string to_json(const Diagnosis& diagnosis) {
   json.member("tokens", diagnosis.tokens);
   json.member("heads", diagnosis.heads);
   json.member("channels", diagnosis.channels);
-  write_findings(json, "findings", diagnosis.findings);
-  write_findings(json, "confirmed", diagnosis.confirmed);
-  json.key("undecided");
-  json.begin_array();
-  for (const std::string& sentence : diagnosis.undecided) json.value(sentence);
-  json.end_array();
-  write_text_or_null(json, "dump", diagnosis.dump);
+  write_findings(json, diagnosis.findings, diagnosis.confirmed, diagnosis.undecided, diagnosis.dump);
   json.end_object();
+}
+
+}  // namespace port
+
+std::string to_json(const Diagnosis& diagnosis) {
+  io::JsonWriter json;
+  port::write_diagnosis(json, diagnosis);
   return json.take();
 }
 

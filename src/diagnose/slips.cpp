@@ -21,7 +21,8 @@ struct Angles {
   double cos_b, sin_b;
 };
 
-enum class Order : std::uint8_t { own, other_pairing };
+// Whose channels pair, and in whose order cos and sin stand.
+enum class Order : std::uint8_t { own, other_angles, other_channels };
 
 struct Slip {
   PortFact fact;
@@ -33,8 +34,8 @@ struct Slip {
 
 constexpr const char* kPair = "(a cos - b sin, b cos + a sin): check it line by line";
 
-const std::array<Slip, 9>& slips() {
-  static const std::array<Slip, 9> kSlips{{
+const std::array<Slip, 10>& slips() {
+  static const std::array<Slip, 10> kSlips{{
       {PortFact::rotation, "rotate_half without its minus: (a cos + b sin, b cos + a sin)",
        "rotate_half makes (-b, a) of (a, b)", Order::own,
        [](const Angles& x) {
@@ -73,7 +74,12 @@ const std::array<Slip, 9>& slips() {
          return Matrix{1 + x.cos_a, -x.sin_a, x.sin_b, 1 + x.cos_b};
        }},
       {PortFact::pairing, "cos and sin in the order of the other pairing: each channel has another pair's angle",
-       "cat((freqs, freqs)) goes with rotate_half, repeat_interleave(2) with neighbours", Order::other_pairing,
+       "cat((freqs, freqs)) goes with rotate_half, repeat_interleave(2) with neighbours", Order::other_angles,
+       [](const Angles& x) {
+         return Matrix{x.cos_a, -x.sin_a, x.sin_b, x.cos_b};
+       }},
+      {PortFact::pairing, "channels paired the other way, with cos and sin in the order of the plan's pairing",
+       "cat((freqs, freqs)) goes with rotate_half, repeat_interleave(2) with neighbours", Order::other_channels,
        [](const Angles& x) {
          return Matrix{x.cos_a, -x.sin_a, x.sin_b, x.cos_b};
        }},
@@ -87,14 +93,14 @@ std::size_t pair_of(std::size_t channel, std::size_t pairs, Pairing pairing) {
 }
 
 struct Pair {
-  std::size_t a, b;  // channels of the head
-  std::array<std::pair<std::size_t, std::size_t>, 2> angles;  // of a and b, by Order
+  std::size_t a, b;              // channels of the head
+  std::size_t angle_a, angle_b;  // pairs of the plan whose angles they have
 };
 
 struct Layout {
-  std::vector<Pair> pairs;
+  std::array<std::vector<Pair>, 3> pairs;  // by Order
   std::vector<double> inv_freq;
-  std::vector<std::size_t> axis;  // of each pair
+  std::vector<std::size_t> axis;  // of each pair of the plan
   double factor = 1.0;
   double base = 1e6;
   std::vector<std::size_t> beside;  // channels that do not rotate
@@ -106,11 +112,20 @@ Layout layout_of(const Expectation& expected, std::int64_t channels) {
   Layout out{.inv_freq = f.inv_freq, .factor = f.attention_factor, .base = rope.base};
   const auto count = static_cast<std::size_t>(rope.pairs());
   const auto first = static_cast<std::size_t>(rope.first_channel);
-  const Pairing other = rope.pairing == Pairing::half ? Pairing::interleaved : Pairing::half;
+  const Pairing own = rope.pairing;
+  const Pairing other = own == Pairing::half ? Pairing::interleaved : Pairing::half;
+  const auto add = [&](Order order, Pairing channels_of, Pairing angles_of) {
+    for (std::size_t p = 0; p < count; ++p) {
+      const std::size_t a = channels_of == Pairing::half ? p : 2 * p;
+      const std::size_t b = channels_of == Pairing::half ? p + count : 2 * p + 1;
+      out.pairs[static_cast<std::size_t>(order)].push_back(
+          {first + a, first + b, pair_of(a, count, angles_of), pair_of(b, count, angles_of)});
+    }
+  };
+  add(Order::own, own, own);
+  add(Order::other_angles, own, other);
+  add(Order::other_channels, other, own);
   for (std::size_t p = 0; p < count; ++p) {
-    const std::size_t a = rope.pairing == Pairing::half ? p : 2 * p;
-    const std::size_t b = rope.pairing == Pairing::half ? p + count : 2 * p + 1;
-    out.pairs.push_back({first + a, first + b, {{{p, p}, {pair_of(a, count, other), pair_of(b, count, other)}}}});
     out.axis.push_back(rope.axes.of_pair.empty() ? 0 : static_cast<std::size_t>(rope.axes.of_pair[p]));
   }
   for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
@@ -130,10 +145,11 @@ std::vector<std::int64_t> looked_at(const Samples& samples) {
 }
 
 // Of each pair, what the best matrix of each token leaves over the heads; nothing of fewer than three heads.
-std::vector<double> measured_noise(const Samples& samples, const std::vector<std::int64_t>& rows, const Layout& layout) {
+std::vector<double> measured_noise(const Samples& samples, const std::vector<std::int64_t>& rows,
+                                   const std::vector<Pair>& pairs) {
   std::vector<double> out;
   if (samples.heads < 3) return out;
-  for (const Pair& pair : layout.pairs) {
+  for (const Pair& pair : pairs) {
     double rest = 0.0;
     for (const std::int64_t r : rows) {
       double aa = 0, ab = 0, bb = 0;
@@ -180,22 +196,23 @@ Judgement judged(const Samples& samples, const std::vector<std::int64_t>& rows, 
   struct Sums {
     double rest = 0.0, tolerated = 0.0, rounding = 0.0;
   };
-  std::vector<Sums> pairs(layout.pairs.size());
+  const std::vector<Pair>& channels =
+      layout.pairs[static_cast<std::size_t>(slip != nullptr ? slip->order : Order::own)];
+  std::vector<Sums> pairs(channels.size());
   Sums all;
-  const std::size_t order = slip != nullptr && slip->order == Order::other_pairing ? 1 : 0;
   for (const std::int64_t r : rows) {
     const auto angle = [&](std::size_t p) {
       return expected.axes[layout.axis[p]][static_cast<std::size_t>(r)] * layout.inv_freq[p];
     };
-    for (std::size_t p = 0; p < layout.pairs.size(); ++p) {
-      const Pair& pair = layout.pairs[p];
-      const double of_a = angle(pair.angles[order].first);
-      const double of_b = angle(pair.angles[order].second);
+    for (std::size_t p = 0; p < channels.size(); ++p) {
+      const Pair& pair = channels[p];
+      const double of_a = angle(pair.angle_a);
+      const double of_b = angle(pair.angle_b);
       const Angles x{layout.factor * std::cos(of_a), layout.factor * std::sin(of_a), layout.factor * std::cos(of_b),
                      layout.factor * std::sin(of_b)};
       const Matrix m = slip != nullptr ? slip->matrix(x) : Matrix{x.cos_a, -x.sin_a, x.sin_b, x.cos_b};
-      const double off = angle_tolerance(std::max(std::fabs(of_a), std::fabs(of_b)), layout.base) + 0x1p-23 +
-                         samples.after_unit;
+      const double off =
+          angle_tolerance(std::max(std::fabs(of_a), std::fabs(of_b)), layout.base) + 0x1p-23 + samples.after_unit;
       for (std::int64_t h = 0; h < samples.heads; ++h) {
         const double a = samples.x(r, h)[pair.a];
         const double b = samples.x(r, h)[pair.b];
@@ -205,9 +222,9 @@ Judgement judged(const Samples& samples, const std::vector<std::int64_t>& rows, 
           sums->rest += ya * ya + yb * yb;
           // Products of two sines among the entries: three times the error of one, and twice the factor.
           sums->tolerated += 9 * off * off * layout.factor * layout.factor * (a * a + b * b);
-          sums->rounding += rounding_variance(
-              samples.after_unit, samples.y(r, h)[pair.a] * samples.y(r, h)[pair.a] +
-                                      samples.y(r, h)[pair.b] * samples.y(r, h)[pair.b]);
+          sums->rounding +=
+              rounding_variance(samples.after_unit, samples.y(r, h)[pair.a] * samples.y(r, h)[pair.a] +
+                                                        samples.y(r, h)[pair.b] * samples.y(r, h)[pair.b]);
         }
       }
     }
@@ -242,21 +259,28 @@ FoundSlips found_slips(const Samples& samples, const Expectation& expected) {
   const std::vector<std::int64_t> rows = looked_at(samples);
   double energy = 0.0;
   for (const std::int64_t r : rows) {
-    for (std::int64_t i = 0; i < samples.heads * samples.channels; ++i) energy += samples.y(r, 0)[i] * samples.y(r, 0)[i];
+    for (std::int64_t i = 0; i < samples.heads * samples.channels; ++i)
+      energy += samples.y(r, 0)[i] * samples.y(r, 0)[i];
   }
   if (!(energy > 0)) return out;
-  const double noise = median(measured_noise(samples, rows, layout));
+  const auto elements = static_cast<double>(rows.size()) * static_cast<double>(samples.heads * samples.channels);
+  std::array<double, 3> noise{};
+  for (const Order order : {Order::own, Order::other_angles, Order::other_channels}) {
+    const auto o = static_cast<std::size_t>(order);
+    noise[o] = median(measured_noise(samples, rows, layout.pairs[o]));
+  }
   // At one position, and at 0, most slips are the same: the rotation itself must be out.
-  const Judgement plan = judged(samples, rows, layout, expected, nullptr, noise);
+  const Judgement plan = judged(samples, rows, layout, expected, nullptr, noise.front());
   std::vector<std::pair<double, const Slip*>> held;
   for (const Slip& slip : slips()) {
-    const Judgement found = judged(samples, rows, layout, expected, &slip, noise);
+    const double of_order = noise[static_cast<std::size_t>(slip.order)];
+    const Judgement found = judged(samples, rows, layout, expected, &slip, of_order);
     out.share = std::min(out.share, found.rest / energy);
+    // Beyond so much noise a matrix of each token explains what it likes.
+    if (of_order * elements > energy / 16) continue;
     if (found.holds && found.rest < plan.rest / 16) held.emplace_back(found.rest, &slip);
   }
-  // Beyond so much noise a matrix of each token explains what it likes.
-  const auto elements = static_cast<double>(rows.size()) * static_cast<double>(samples.heads * samples.channels);
-  if (held.empty() || noise * elements > energy / 16) return out;
+  if (held.empty()) return out;
   std::ranges::sort(held, {}, &std::pair<double, const Slip*>::first);
   for (const auto& [rest, slip] : held) {
     if (rest > 4 * held.front().first) break;

@@ -2,17 +2,14 @@
 #include <string>
 
 #include "base/formatted.h"
-#include "plan/text/text_lines.h"
+#include "diagnose/findings_text.h"
 #include "posenc/diagnose.h"
 
 namespace posenc::inline v0_2 {
+namespace port {
 namespace {
 
 using plan::TextLines;
-
-std::string counted(std::int64_t count, std::string_view thing) {
-  return formatted("{} {}{}", count, thing, count == 1 ? "" : "s");
-}
 
 // "from token 4097 of sequence 0 on"
 std::string place_words(const PortFinding& finding) {
@@ -23,48 +20,61 @@ std::string place_words(const PortFinding& finding) {
 void add_finding(TextLines& lines, const PortFinding& finding) {
   const std::string expected = finding.expected.empty() ? "" : formatted("; expected {}", finding.expected);
   lines.add(2, formatted("{}: {}{}{}", name(finding.fact), finding.found, place_words(finding), expected));
-  lines.add(4, formatted("confidence {:.3g}, unexplained {:.2g}; seen in {} and {}", finding.confidence,
-                         finding.unexplained, counted(finding.tokens, "token"), counted(finding.channels, "channel")));
+  const std::string channels = finding.channels > 0 ? " and " + counted(finding.channels, "channel") : "";
+  lines.add(4, formatted("confidence {:.3g}, unexplained {:.2g}; seen in {}{}", finding.confidence, finding.unexplained,
+                         counted(finding.tokens, "token"), channels));
   if (!finding.mend.empty()) lines.add(4, formatted("to mend it: {}", finding.mend));
-}
-
-std::string verdict_line(const Diagnosis& diagnosis) {
-  std::vector<std::string> facts;
-  for (const PortFinding& finding : diagnosis.findings) {
-    const std::string fact(name(finding.fact));
-    if (facts.empty() || facts.back() != fact) facts.push_back(fact);
-  }
-  const bool differs = diagnosis.verdict == PortVerdict::differs && !facts.empty();
-  return formatted("{}{}", name(diagnosis.verdict), differs ? ": " + joined(facts, ", ") : "");
 }
 
 }  // namespace
 
+std::string counted(std::int64_t count, std::string_view thing) {
+  return formatted("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
+std::string verdict_line(PortVerdict verdict, const std::vector<PortFinding>& findings) {
+  std::vector<std::string> facts;
+  for (const PortFinding& finding : findings) {
+    const std::string fact(name(finding.fact));
+    if (facts.empty() || facts.back() != fact) facts.push_back(fact);
+  }
+  const bool differs = verdict == PortVerdict::differs && !facts.empty();
+  return formatted("{}{}", name(verdict), differs ? ": " + joined(facts, ", ") : "");
+}
+
+void add_findings(TextLines& lines, const std::vector<PortFinding>& findings, const std::vector<PortFinding>& confirmed,
+                  const std::vector<std::string>& undecided, const std::string& dump) {
+  if (!findings.empty()) {
+    lines.blank();
+    lines.add(0, "found");
+    for (const PortFinding& finding : findings) add_finding(lines, finding);
+  }
+  if (!confirmed.empty()) {
+    lines.blank();
+    lines.add(0, "as the plan says");
+    for (const PortFinding& finding : confirmed) {
+      lines.add(2, formatted("{}: {}", name(finding.fact), finding.found));
+    }
+  }
+  if (!undecided.empty() || !dump.empty()) {
+    lines.blank();
+    lines.add(0, "open");
+    for (const std::string& sentence : undecided) lines.add(2, sentence);
+    if (!dump.empty()) lines.add(2, formatted("to decide it: {}", dump));
+  }
+}
+
+}  // namespace port
+
 std::string describe(const Diagnosis& diagnosis) {
-  TextLines lines;
-  lines.add(0, verdict_line(diagnosis));
+  using port::counted;
+  plan::TextLines lines;
+  lines.add(0, port::verdict_line(diagnosis.verdict, diagnosis.findings));
   lines.add(2, formatted("looked at {} of {}, {} of {}; noise {:.2g}, unexplained {:.2g}",
                          counted(diagnosis.sequences, "sequence"), counted(diagnosis.tokens, "token"),
                          counted(diagnosis.heads, "head"), counted(diagnosis.channels, "channel"), diagnosis.noise,
                          diagnosis.unexplained));
-  if (!diagnosis.findings.empty()) {
-    lines.blank();
-    lines.add(0, "found");
-    for (const PortFinding& finding : diagnosis.findings) add_finding(lines, finding);
-  }
-  if (!diagnosis.confirmed.empty()) {
-    lines.blank();
-    lines.add(0, "as the plan says");
-    for (const PortFinding& finding : diagnosis.confirmed) {
-      lines.add(2, formatted("{}: {}", name(finding.fact), finding.found));
-    }
-  }
-  if (!diagnosis.undecided.empty() || !diagnosis.dump.empty()) {
-    lines.blank();
-    lines.add(0, "open");
-    for (const std::string& sentence : diagnosis.undecided) lines.add(2, sentence);
-    if (!diagnosis.dump.empty()) lines.add(2, formatted("to decide it: {}", diagnosis.dump));
-  }
+  port::add_findings(lines, diagnosis.findings, diagnosis.confirmed, diagnosis.undecided, diagnosis.dump);
   return lines.take();
 }
 

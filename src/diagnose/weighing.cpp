@@ -59,9 +59,20 @@ Explanation on_rows(const Explanation& e, const std::vector<std::size_t>& rows) 
 bool same_numbers(const MeasuredTable& table, const Explanation& a, const Explanation& b) {
   const auto za = predicted(table, hypothesis_of(a, a.steps));
   const auto zb = predicted(table, hypothesis_of(b, b.steps));
-  double most = 0.0;
-  for (std::size_t i = 0; i < za.size(); ++i) most = std::max(most, std::abs(za[i] - zb[i]));
-  return most < 1e-9;  // doubles make 1e-12 of angles up to 2^13
+  for (std::size_t i = 0; i < za.size(); ++i) {
+    // Doubles make 1e-12 of angles up to 2^13; and what rounding loses is not there.
+    if (std::abs(za[i] - zb[i]) > std::max(1e-9, table.after_unit * std::abs(za[i]))) return false;
+  }
+  return true;
+}
+
+// Two rules that make the same positions are one.
+bool says_the_same(const Explanation& a, const Explanation& b) {
+  return std::ranges::equal(a.changes, b.changes,
+                            [](const Change& x, const Change& y) {
+                              return x.fact == y.fact && x.found == y.found && x.first_row == y.first_row;
+                            }) &&
+         a.steps == b.steps && a.first_position == b.first_position;
 }
 
 std::string change_words(const std::vector<Change>& changes) {
@@ -115,6 +126,12 @@ Explained weighed(const MeasuredTable& table, std::vector<Explanation> found, co
                   double planned) {
   Explained out;
   if (found.empty()) return out;
+  std::vector<Explanation> once;
+  for (Explanation& e : found) {
+    if (std::ranges::none_of(once, [&](const Explanation& o) { return says_the_same(e, o); }))
+      once.push_back(std::move(e));
+  }
+  found = std::move(once);
   const std::vector<std::size_t> rows = weighed_rows(table);
   const MeasuredTable some = some_rows(table, rows);
   std::vector<Weight> weights;

@@ -135,6 +135,65 @@ class DiagnoseTest(tool.ToolTest):
             found = self.diagnose(paths[1], "--start", 0, *how, before=paths[0])
             self.assertEqual((found["verdict"], found["tokens"]), ("as the plan", TOKENS))
 
+    def test_queries_that_come_out_as_keys(self):
+        other = [token[::-1] for token in queries()[::-1]]
+        keys, keys_after = self.write("k.npy", other), self.write("k-after.npy", rotated(queries()))
+        words = ("--before-k", keys, "--after-k", keys_after, "--start", 0, "--model", self.model)
+        got = posenc("diagnose", "--before", self.before, "--after", self.write("after.npy", rotated(other)), *words, "--json")
+        found = json.loads(got.out)
+        self.assertEqual((got.code, found["verdict"]), (DIFFERS, "differs"))
+        self.assertEqual([f["fact"] for f in found["findings"]], ["exchanged"])
+        self.assertEqual(found["queries"]["verdict"], "as the plan")
+
+    def test_attention(self):
+        scale = CHANNELS**-0.5
+        q = rotated(queries())
+
+        def attended(factor):
+            scores, out = [], [[None] * HEADS for _ in q]
+            for h in range(HEADS):
+                for i, token in enumerate(q):
+                    row = [factor * sum(a * b for a, b in zip(token[h], key[h])) for key in q[:i + 1]]
+                    weights = [math.exp(x - max(row)) for x in row]
+                    scores += row + [-math.inf] * (TOKENS - len(row))
+                    out[i][h] = [sum(w * v[h][c] for w, v in zip(weights, queries())) / sum(weights) for c in range(CHANNELS)]
+            return scores, out
+
+        q_path = self.write("q.npy", q)
+        words = ("--q", q_path, "--k", q_path, "--v", self.before, "--model", self.model, "--layer", 1)
+        for factor, code, named in ((scale, AS_THE_PLAN, []), (1.0, DIFFERS, ["scale"])):
+            scores, out = attended(factor)
+            path = self.folder / "scores.npy"
+            path.write_bytes(npy((HEADS, TOKENS, TOKENS), scores))
+            for given in (("--out", self.write("out.npy", out)), ("--scores", path)):
+                got = posenc("diagnose", *words, *given, "--json")
+                found = json.loads(got.out)
+                self.assertEqual((got.code, [f["fact"] for f in found["findings"]]), (code, named), got.out)
+                self.assert_page(posenc("diagnose", *words, *given).out)
+        got = posenc("diagnose", "--q", q_path, "--k", q_path, "--model", self.model)
+        self.assertEqual((got.code, got.out), (USAGE, ""))
+        self.assertIn("--scores or --out", got.err)
+        got = posenc("diagnose", *words, "--scores", q_path)
+        self.assertEqual((got.code, got.out), (MALFORMED, ""))
+
+    def test_weights_that_were_not_trained_cannot_tell(self):
+        header = {}
+        data = b""
+        values = struct.pack(f"<{64 * 64}f", *(((i * 2654435761) % 4096) / 2048 - 1 for i in range(64 * 64)))
+        for name in ("q_proj", "k_proj"):
+            header[f"model.layers.0.self_attn.{name}.weight"] = {
+                "dtype": "F32", "shape": [64, 64], "data_offsets": [len(data), len(data) + len(values)]}
+            data += values
+        text = json.dumps(header).encode()
+        path = self.folder / "model.safetensors"
+        path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+        got = posenc("diagnose", "--weights", path)
+        self.assertEqual((got.code, got.err), (CANNOT_TELL, ""))
+        self.assertTrue(got.out.startswith("cannot tell\n"), got.out)
+        path.unlink()
+        self.assertEqual(posenc("diagnose", "--weights", path).code, UNREADABLE)
+        self.assertEqual(posenc("diagnose", "--weights", path, "--before", self.before).code, USAGE)
+
     def test_what_is_not_finite_is_named(self):
         values = flat(queries())
         values[(3 * HEADS + 2) * CHANNELS + 5] = math.nan

@@ -14,9 +14,9 @@ struct Turn {
 // Each pair of a port's channels through `of(a, b, turn of a, turn of b)`, which gives both new values.
 // `channels`: which pair's angle each rotated channel has, by its number in the order of the port's pairing.
 template <typename Of>
-Fault slip(std::string name, std::vector<PortFact> facts, bool other_order, Of of) {
-  const auto make = [of, other_order](const PortedPlan& plan, const Tensor& before,
-                                      std::mt19937_64&) -> std::optional<Tensor> {
+Fault slip(std::string name, std::vector<PortFact> facts, bool other_order, Of of, bool other_channels = false) {
+  const auto make = [of, other_order, other_channels](const PortedPlan& plan, const Tensor& before,
+                                                      std::mt19937_64&) -> std::optional<Tensor> {
     const Port& port = plan.port;
     // Tokens at position 0 alone show nothing of it.
     if (before.sizes.tokens < 3 || plan.axes > 1) return {};
@@ -26,15 +26,18 @@ Fault slip(std::string name, std::vector<PortFact> facts, bool other_order, Of o
       for (std::size_t h = 0; h < before.sizes.heads; ++h) {
         for (std::size_t t = 0; t < before.sizes.tokens; ++t) {
           for (std::size_t p = 0; p < pairs; ++p) {
-            const std::size_t a = port.interleaved ? 2 * p : p;
-            const std::size_t b = port.interleaved ? a + 1 : a + pairs;
+            const bool neighbours = port.interleaved != other_channels;
+            const std::size_t a = neighbours ? 2 * p : p;
+            const std::size_t b = neighbours ? a + 1 : a + pairs;
             const auto turn = [&](std::size_t channel) {
               const std::size_t own = p;
-              const std::size_t other = port.interleaved ? channel % pairs : channel / 2;
-              const double angle = port.position(s, h, t, 0) * port.inv_freq[other_order ? other : own];
+              const std::size_t other = neighbours ? channel % pairs : channel / 2;
+              const double angle =
+                  port.position(s, h, t, 0) * port.inv_freq[other_order || other_channels ? other : own];
               return Turn{port.factor * std::cos(angle), port.factor * std::sin(angle)};
             };
-            const auto [x, y] = of(before.at(s, h, t, port.first + a), before.at(s, h, t, port.first + b), turn(a), turn(b));
+            const auto [x, y] =
+                of(before.at(s, h, t, port.first + a), before.at(s, h, t, port.first + b), turn(a), turn(b));
             after.at(s, h, t, port.first + a) = x;
             after.at(s, h, t, port.first + b) = y;
           }
@@ -73,9 +76,16 @@ std::vector<Fault> slip_faults() {
   out.push_back(slip("added to the tensor", rotation, false, [](double a, double b, Turn x, Turn y) {
     return Both{a + a * x.c - b * x.s, b + b * y.c + a * y.s};
   }));
-  out.push_back(slip("cos and sin in the other order", {PortFact::pairing}, true, [](double a, double b, Turn x, Turn y) {
-    return Both{a * x.c - b * x.s, b * y.c + a * y.s};
-  }));
+  out.push_back(
+      slip("cos and sin in the other order", {PortFact::pairing}, true, [](double a, double b, Turn x, Turn y) {
+        return Both{a * x.c - b * x.s, b * y.c + a * y.s};
+      }));
+  out.push_back(slip(
+      "the other pairing's rotation, this one's cos and sin", {PortFact::pairing}, false,
+      [](double a, double b, Turn x, Turn y) {
+        return Both{a * x.c - b * x.s, b * y.c + a * y.s};
+      },
+      true));
   return out;
 }
 

@@ -2,10 +2,12 @@
 #include <optional>
 
 #include "arrays/arrays.h"
+#include "attend_arguments.h"
 #include "describe/describe_diagnose.h"
 #include "describe/value_type.h"
 #include "module.h"
 #include "posenc/diagnose.h"
+#include "posenc/diagnose_attention.h"
 #include "signature.h"
 
 namespace posenc::python {
@@ -29,6 +31,64 @@ Diagnosis diagnosis_of(nb::handle before, nb::handle after, const Rotate* rotate
   return diagnose(args);
 }
 
+BothDiagnosis both_of(nb::handle queries_before, nb::handle queries_after, nb::handle keys_before,
+                      nb::handle keys_after, const Rotate* rotate, const Plan* plan, nb::handle length,
+                      nb::handle start, nb::handle positions) {
+  const char* where = "diagnose";
+  using Whole = std::optional<std::int64_t>;
+  const ConstArray qx(given(queries_before, {where, "q before"}), {where, "q before"});
+  const ConstArray qy(given(queries_after, {where, "q after"}), {where, "q after"});
+  const ConstArray kx(given(keys_before, {where, "k before"}), {where, "k before"});
+  const ConstArray ky(given(keys_after, {where, "k after"}), {where, "k after"});
+  const Numbers<double> places(positions, {where, "positions"});
+  DiagnoseArgs queries{.before = qx.view(),
+                       .after = qy.view(),
+                       .rotate = rotate,
+                       .plan = plan,
+                       .length = Convert<Whole>::from_python(length, {where, "length"}),
+                       .start = Convert<Whole>::from_python(start, {where, "start"}),
+                       .positions = places.span()};
+  DiagnoseArgs keys = queries;
+  keys.before = kx.view();
+  keys.after = ky.view();
+  const nb::gil_scoped_release released;
+  return diagnose_both(queries, keys);
+}
+
+AttentionDiagnosis attention_of(const LayerPlan& layer, nb::handle q, nb::handle k, nb::handle v, nb::handle scores,
+                                nb::handle weights, nb::handle out, const Plan* plan, nb::handle score_weights,
+                                nb::handle sinks, bool rotated, nb::handle q_order, nb::handle k_order,
+                                nb::handle attn_mask, std::int64_t prefix, std::int64_t sequence) {
+  const char* where = "diagnose_attention";
+  const ConstArray queries(given(q, {where, "q"}), {where, "q"});
+  const ConstArray keys(given(k, {where, "k"}), {where, "k"});
+  const ConstArray values(v, {where, "v"});
+  const ConstArray of_scores(scores, {where, "scores"});
+  const ConstArray of_weights(weights, {where, "weights"});
+  const ConstArray output(out, {where, "out"});
+  const ConstArray mask(attn_mask, {where, "attn_mask"});
+  const WeightArguments learned(where, score_weights, nb::none(), sinks);
+  const Numbers<std::int64_t> of_queries(q_order, {where, "q_order"});
+  const Numbers<std::int64_t> of_keys(k_order, {where, "k_order"});
+  const AttentionDumpArgs args{.q = queries.view(),
+                               .k = keys.view(),
+                               .v = values.view(),
+                               .scores = of_scores.view(),
+                               .weights = of_weights.view(),
+                               .out = output.view(),
+                               .layer = &layer,
+                               .plan = plan,
+                               .learned = learned.weights(),
+                               .rotated = rotated,
+                               .q_order = of_queries.span(),
+                               .k_order = of_keys.span(),
+                               .attn_mask = mask.view(),
+                               .prefix = prefix,
+                               .sequence = sequence};
+  const nb::gil_scoped_release released;
+  return diagnose_attention(args);
+}
+
 }  // namespace
 
 void bind_diagnose(nb::module_& m) {
@@ -39,6 +99,20 @@ void bind_diagnose(nb::module_& m) {
           "The verdict on the first line, then what was found and how to mend it.")
       .def(
           "to_json", [](const Diagnosis& diagnosis) { return to_json(diagnosis); }, "JSON as docs/diagnose.md says.");
+  bind_value<BothDiagnosis>(m)
+      .def(
+          "describe", [](const BothDiagnosis& diagnosis) { return describe(diagnosis); },
+          "The verdict on the first line, then queries and keys, each as a Diagnosis.")
+      .def(
+          "to_json", [](const BothDiagnosis& diagnosis) { return to_json(diagnosis); },
+          "JSON as docs/diagnose.md says.");
+  bind_value<AttentionDiagnosis>(m)
+      .def(
+          "describe", [](const AttentionDiagnosis& diagnosis) { return describe(diagnosis); },
+          "The verdict on the first line, then what was found and how to mend it.")
+      .def(
+          "to_json", [](const AttentionDiagnosis& diagnosis) { return to_json(diagnosis); },
+          "JSON as docs/diagnose.md says.");
   m.def("_diagnose", &diagnosis_of, nb::arg("before"), nb::arg("after"), nb::kw_only(),
         nb::arg("rotate").none() = nb::none(), nb::arg("plan").none() = nb::none(),
         nb::arg("length").none() = nb::none(), nb::arg("start").none() = nb::none(),
@@ -47,6 +121,36 @@ void bind_diagnose(nb::module_& m) {
                                  "plan: Plan | None = None, length: int | None = None, start: int | None = None, "
                                  "positions: PositionsLike | None = None) -> Diagnosis")
                     .c_str()));
+  m.def("_diagnose_both", &both_of, nb::arg("q_before"), nb::arg("q_after"), nb::arg("k_before"), nb::arg("k_after"),
+        nb::kw_only(), nb::arg("rotate").none() = nb::none(), nb::arg("plan").none() = nb::none(),
+        nb::arg("length").none() = nb::none(), nb::arg("start").none() = nb::none(),
+        nb::arg("positions").none() = nb::none(),
+        nb::sig(with_array_types("def _diagnose_both(q_before: ArrayLike, q_after: ArrayLike, k_before: ArrayLike, "
+                                 "k_after: ArrayLike, *, rotate: Rotate | None = None, plan: Plan | None = None, "
+                                 "length: int | None = None, start: int | None = None, "
+                                 "positions: PositionsLike | None = None) -> BothDiagnosis")
+                    .c_str()));
+  m.def(
+      "diagnose_attention", &attention_of, nb::arg("layer"), nb::arg("q"), nb::arg("k"),
+      nb::arg("v").none() = nb::none(), nb::kw_only(), nb::arg("scores").none() = nb::none(),
+      nb::arg("weights").none() = nb::none(), nb::arg("out").none() = nb::none(), nb::arg("plan").none() = nb::none(),
+      nb::arg("score_weights").none() = nb::none(), nb::arg("sinks").none() = nb::none(), nb::arg("rotated") = true,
+      nb::arg("q_order").none() = nb::none(), nb::arg("k_order").none() = nb::none(),
+      nb::arg("attn_mask").none() = nb::none(), nb::arg("prefix") = 0, nb::arg("sequence") = 0,
+      nb::sig(with_array_types(
+                  "def diagnose_attention(layer: LayerPlan, q: ArrayLike, k: ArrayLike, v: ArrayLike | None = None, "
+                  "*, scores: ArrayLike | None = None, weights: ArrayLike | None = None, out: ArrayLike | None = "
+                  "None, plan: Plan | None = None, score_weights: Iterable[Any] | None = None, sinks: ArrayLike | "
+                  "None = None, rotated: bool = True, q_order: IndicesLike | None = None, k_order: IndicesLike | "
+                  "None = None, attn_mask: ArrayLike | None = None, prefix: int = 0, sequence: int = 0) -> "
+                  "AttentionDiagnosis")
+                  .c_str()),
+      "What an attention did with its queries, keys and values, and what of it the layer's plan does not say.\n\n"
+      "q, out: [tokens, heads, channels] or [batch, heads, tokens, channels]; k, v likewise, with kv_heads, or heads,\n"
+      "which are these repeated. scores, which the softmax is of, and weights, which it makes: [heads, queries, keys]\n"
+      "or [batch, heads, queries, keys]. One of scores, weights and out at least, v with out. rotated: q and k are\n"
+      "as scores were made of them; else they are rotated here, by their order. sequence: which of the batch is\n"
+      "looked at. score_weights and sinks as for attend. ValueError for what does not fit, and for a NaN.");
 }
 
 }  // namespace posenc::python

@@ -5,6 +5,7 @@
 #include "describe/describe_plan.h"
 #include "describe/described.h"
 #include "posenc/diagnose.h"
+#include "posenc/diagnose_attention.h"
 
 namespace posenc::python {
 
@@ -33,6 +34,28 @@ constexpr auto description(Type<Diagnosis>) {
       member("heads", &T::heads, "That were looked at."), member("channels", &T::channels),
       member("findings", &T::findings, "What is other than the plan says; without a plan, what was recovered."),
       member("confirmed", &T::confirmed, "What is as the plan says."),
+      member("undecided", &T::undecided, "What would look the same, a sentence each."),
+      member("dump", &T::dump, "What to dump to decide it; empty where nothing is open."));
+}
+
+constexpr auto description(Type<BothDiagnosis>) {
+  using T = BothDiagnosis;
+  return described_as<T>("BothDiagnosis", "What a port's rotation did to queries and keys of one call.",
+                         member("verdict", &T::verdict, "The worse of the two, 'differs' first."),
+                         member("findings", &T::findings, "What concerns both: 'exchanged'."),
+                         member("queries", &T::queries), member("keys", &T::keys));
+}
+
+constexpr auto description(Type<AttentionDiagnosis>) {
+  using T = AttentionDiagnosis;
+  return described_as<T>(
+      "AttentionDiagnosis", "What a port's attention did with its queries, keys and values.",
+      member("verdict", &T::verdict), member("stage", &T::stage, "The first that differs; None where none does."),
+      member("unexplained", &T::unexplained, "Of that stage, or of the last one, as PortFinding has it."),
+      member("allowed", &T::allowed, "By rounding of what was dumped."),
+      member("queries", &T::queries, "That were looked at."), member("keys", &T::keys), member("heads", &T::heads),
+      member("findings", &T::findings, "What is other than the plan says."),
+      member("confirmed", &T::confirmed, "What was tried otherwise, and would be seen."),
       member("undecided", &T::undecided, "What would look the same, a sentence each."),
       member("dump", &T::dump, "What to dump to decide it; empty where nothing is open."));
 }

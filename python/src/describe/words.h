@@ -10,6 +10,7 @@
 #include "posenc/compare.h"
 #include "posenc/convert.h"
 #include "posenc/diagnose.h"
+#include "posenc/diagnose_attention.h"
 #include "posenc/emit.h"
 #include "posenc/feature_map.h"
 #include "posenc/grid_positions.h"
@@ -138,6 +139,7 @@ template <> struct Last<ConvertedPart> : LastIs<ConvertedPart::key_norm> {};
 template <> struct Last<PortVerdict> : LastIs<PortVerdict::recovered> {};
 template <> struct Last<PortFact> : LastIs<PortFact::value> {};
 template <> struct Last<EmitTarget> : LastIs<EmitTarget::metal> {};
+template <> struct Last<AttentionStage> : LastIs<AttentionStage::out> {};
 template <> struct Last<Arithmetic> : LastIs<Arithmetic::float32> {};
 template <> struct Last<Angles> : LastIs<Angles::bfloat16> {};
 template <> struct Last<Direction> : LastIs<Direction::transpose> {};

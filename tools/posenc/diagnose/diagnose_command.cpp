@@ -8,37 +8,21 @@
 #include <variant>
 #include <vector>
 
+#include "diagnose/diagnosed_attention.h"
 #include "diagnose/diagnosed_tensors.h"
+#include "diagnose/diagnosed_weights.h"
+#include "diagnose/diagnosis_output.h"
 #include "inspect/layer_choice.h"
 #include "line/exit_code.h"
 #include "line/failure.h"
 #include "line/formatted.h"
 #include "line/model_argument.h"
-#include "line/page.h"
 #include "posenc/diagnose.h"
 #include "posenc/error.h"
 #include "tensors/row_positions.h"
 
 namespace posenc::tool {
 namespace {
-
-int exit_code_of_verdict(PortVerdict verdict) {
-  switch (verdict) {
-    case PortVerdict::as_the_plan:
-    case PortVerdict::recovered: return kOk;
-    case PortVerdict::differs: return kJudged;
-    case PortVerdict::cannot_tell: return kCannotTell;
-  }
-  return kInternal;
-}
-
-// The text with its first line, the verdict, in bold.
-std::string diagnosis_text(const Diagnosis& diagnosis) {
-  const std::string text = describe(diagnosis);
-  const std::size_t first = text.find('\n');
-  const Page page(output_wants_colour());
-  return page.paint(Style::bold, text.substr(0, first)) + text.substr(first);
-}
 
 // A start, or the coordinates of tokens.
 struct GivenPositions {
@@ -72,7 +56,18 @@ bool explains(const Diagnosis& d) {
 int run_diagnose(const DiagnoseArguments& arguments) {
   const TensorWord before_word{"--before", arguments.before, arguments.bf16};
   const TensorWord after_word{"--after", arguments.after, arguments.bf16};
-  check_standard_input(arguments.model ? arguments.model->name : "", {before_word, after_word});
+  const auto word = [&](const char* flag, const std::optional<std::string>& text) {
+    return TensorWord{flag, text.value_or(""), arguments.bf16};
+  };
+  const TensorWord before_k_word = word("--before-k", arguments.before_k);
+  const TensorWord after_k_word = word("--after-k", arguments.after_k);
+  check_standard_input(
+      arguments.model ? arguments.model->name : "",
+      {before_word, after_word, before_k_word, after_k_word, word("--q", arguments.q), word("--k", arguments.k),
+       word("--v", arguments.v), word("--scores", arguments.scores), word("--out", arguments.out),
+       word("--tables", arguments.tables), word("--weights", arguments.weights)});
+  if (arguments.weights) return run_diagnose_weights(arguments);
+  if (arguments.q) return run_diagnose_attention(arguments);
   std::optional<Plan> plan;
   std::optional<LayerChoice> choice;
   if (arguments.model) {
@@ -83,15 +78,27 @@ int run_diagnose(const DiagnoseArguments& arguments) {
   const DiagnosedTensor before = read_diagnosed(before_word, arguments, chosen);
   const DiagnosedTensor after = read_diagnosed(after_word, arguments, chosen);
   const GivenPositions positions = given_positions(arguments);
-  const auto diagnosed = [&](const ConstTensorView& x, const ConstTensorView& y) {
-    return diagnose({.before = x,
-                     .after = y,
-                     .rotate = choice ? choice->rotate : nullptr,
-                     .plan = plan ? &*plan : nullptr,
-                     .length = arguments.length,
-                     .start = positions.start,
-                     .positions = positions.list});
+  const auto args_of = [&](const ConstTensorView& x, const ConstTensorView& y) {
+    return DiagnoseArgs{.before = x,
+                        .after = y,
+                        .rotate = choice ? choice->rotate : nullptr,
+                        .plan = plan ? &*plan : nullptr,
+                        .length = arguments.length,
+                        .start = positions.start,
+                        .positions = positions.list};
   };
+  const auto diagnosed = [&](const ConstTensorView& x, const ConstTensorView& y) { return diagnose(args_of(x, y)); };
+  if (arguments.before_k) {
+    const DiagnosedTensor before_k = read_diagnosed(before_k_word, arguments, chosen);
+    const DiagnosedTensor after_k = read_diagnosed(after_k_word, arguments, chosen);
+    BothDiagnosis both;
+    try {
+      both = diagnose_both(args_of(before.heads, after.heads), args_of(before_k.heads, after_k.heads));
+    } catch (const Error& error) {
+      throw failure(kMalformed, formatted("--before, --after, --before-k and --after-k: {}", error.what()));
+    }
+    return write_diagnosis(arguments.json, to_json(both), describe(both), both.verdict);
+  }
   Diagnosis diagnosis;
   try {
     diagnosis = diagnosed(before.heads, after.heads);
@@ -103,8 +110,7 @@ int run_diagnose(const DiagnoseArguments& arguments) {
   } catch (const Error& error) {  // shapes, positions and elements of the files
     throw failure(kMalformed, formatted("--before and --after: {}", error.what()));
   }
-  const int written = write_output(arguments.json ? to_json(diagnosis) + "\n" : diagnosis_text(diagnosis));
-  return written != kOk ? written : exit_code_of_verdict(diagnosis.verdict);
+  return write_diagnosis(arguments.json, to_json(diagnosis), describe(diagnosis), diagnosis.verdict);
 }
 
 }  // namespace posenc::tool

@@ -97,8 +97,19 @@ struct AttendArguments {
 // posenc diagnose. `model` omitted: what was done is recovered. `positions`: START, a list or a FILE[:NAME]
 // (tensors/row_positions.h); omitted: not known. `layout`, `heads`, `bf16`: as in LayerJob.
 struct DiagnoseArguments {
-  std::string before;  // FILE or FILE:TENSOR
+  std::string before;  // FILE or FILE:TENSOR; empty where attention or weights are asked for
   std::string after;
+  std::optional<std::string> before_k;  // with after_k: keys of the same call
+  std::optional<std::string> after_k;
+  std::optional<std::string> q;  // with k: attention
+  std::optional<std::string> k;
+  std::optional<std::string> v;
+  std::optional<std::string> scores;
+  std::optional<std::string> out;
+  std::optional<std::string> tables;  // learned ones of the layer
+  bool unrotated = false;
+  bool cross = false;
+  std::optional<std::string> weights;  // a checkpoint
   std::optional<ModelWord> model;
   std::optional<std::string> stack;
   std::optional<std::int64_t> layer;

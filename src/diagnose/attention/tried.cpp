@@ -1,0 +1,429 @@
+#include "diagnose/attention/tried.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "base/formatted.h"
+#include "reference/elements.h"
+
+namespace posenc::inline v0_2::port {
+namespace {
+
+using Tried = std::vector<AttentionTried>;
+
+template <typename Part>
+std::shared_ptr<const Part> kept(Part part) {
+  return std::make_shared<const Part>(std::move(part));
+}
+
+void add(Tried& out, const AttentionTried& of, Change change, AttentionStage first = AttentionStage::scores) {
+  AttentionTried tried = of;
+  tried.change = std::move(change);
+  tried.first = first;
+  out.push_back(std::move(tried));
+}
+
+// ---- scale and cap ----
+
+void add_scales(const LayerPlan& layer, const AttentionTried& plan, Tried& out) {
+  const double own = layer.softmax_scale;
+  struct Scale {
+    double scale;
+    std::string words;
+  };
+  const auto d = static_cast<double>(layer.head_dim);
+  std::vector<Scale> scales{{1.0, "1, left out"},
+                            {own * own, "applied twice"},
+                            {std::sqrt(own), "its square root"},
+                            {1 / std::sqrt(d), "1 / sqrt(head_dim)"},
+                            {1 / d, "1 / head_dim"},
+                            {std::sqrt(d), "sqrt(head_dim), multiplied instead of divided by"},
+                            {1 / std::sqrt(static_cast<double>(layer.value_dim)), "1 / sqrt(value_dim)"},
+                            {1 / std::sqrt(d * static_cast<double>(layer.heads)), "1 / sqrt(hidden size)"},
+                            {std::log2(std::exp(1.0)) * own, "times log2(e), for exp2, but with exp"},
+                            {std::log(2.0) * own, "exp2 instead of exp"}};
+  for (const Rotate& rotate : layer.rotate) {
+    const Rope& of = rope(rotate);
+    if (of.dim != layer.head_dim) {
+      scales.push_back({1 / std::sqrt(static_cast<double>(of.dim)), "1 / sqrt(rotated channels)"});
+      if (of.dim < layer.head_dim) {
+        scales.push_back(
+            {1 / std::sqrt(static_cast<double>(layer.head_dim - of.dim)), "1 / sqrt(channels not rotated)"});
+      }
+    }
+    const double multiplier = softmax_multiplier(of.scaling);
+    if (multiplier != 1) {
+      scales.push_back({own / multiplier, "without YaRN's mscale squared"});
+      scales.push_back({own / std::sqrt(multiplier), "with YaRN's mscale once"});
+      scales.push_back({own * multiplier, "with YaRN's mscale squared twice"});
+    }
+    if (const Frequencies f = frequencies(of); f.attention_factor != 1) {
+      scales.push_back({own * f.attention_factor * f.attention_factor, "with the attention factor twice"});
+    }
+  }
+  std::vector<double> seen{own};
+  for (const Scale& scale : scales) {
+    const auto same = [&](double x) { return std::fabs(x - scale.scale) <= 1e-9 * x; };
+    if (std::ranges::any_of(seen, same)) continue;
+    seen.push_back(scale.scale);
+    AttentionTried tried = plan;
+    tried.content_times = scale.scale / own;
+    add(out, tried,
+        {PortFact::scale, formatted("{:.6g}: {}", scale.scale, scale.words), formatted("{:.6g}", own),
+         formatted("multiply QK^T by {:.6g}", own)});
+  }
+}
+
+std::string_view order_words(SoftCap::Order order) {
+  return order == SoftCap::Order::after_bias ? "after the bias" : "before the bias";
+}
+
+void add_caps(const LayerPlan& layer, const AttentionTried& plan, Tried& out) {
+  const auto other = [&](std::optional<SoftCap> cap, std::string found, std::string mend) {
+    AttentionTried tried = plan;
+    tried.cap = cap;
+    const std::string expected = layer.soft_cap ? formatted("{:.6g}", layer.soft_cap->cap) : std::string("none");
+    add(out, tried, {PortFact::soft_cap, std::move(found), expected, std::move(mend)});
+  };
+  if (!layer.soft_cap) {
+    for (const double cap : {20.0, 30.0, 50.0}) {
+      other(SoftCap{cap, SoftCap::Order::after_bias}, formatted("{:.6g}", cap), "scores have no soft cap");
+    }
+    return;
+  }
+  const double cap = layer.soft_cap->cap;
+  const SoftCap::Order order = layer.soft_cap->order;
+  other({}, "left out", formatted("z = {0:.6g} tanh(y / {0:.6g})", cap));
+  for (const double number : {20.0, 30.0, 50.0}) {
+    if (number != cap) other(SoftCap{number, order}, formatted("{:.6g}", number), formatted("the cap is {:.6g}", cap));
+  }
+  if (!layer.score.empty()) {
+    const SoftCap::Order late =
+        order == SoftCap::Order::after_bias ? SoftCap::Order::before_bias : SoftCap::Order::after_bias;
+    other(SoftCap{cap, late}, std::string(order_words(late)), formatted("cap {}", order_words(order)));
+  }
+  // Before the softmax scale: tanh of scores that are larger.
+  if (layer.score.empty() && layer.softmax_scale != 1) {
+    AttentionTried tried = plan;
+    Scores content = *plan.content;
+    for (double& x : content) x = layer.softmax_scale * cap * std::tanh(x / layer.softmax_scale / cap);
+    tried.content = kept(std::move(content));
+    tried.cap.reset();
+    add(out, tried,
+        {PortFact::soft_cap, "before the softmax scale", "after it",
+         "multiply QK^T by the softmax scale first, then cap"});
+  }
+}
+
+// ---- masks ----
+
+std::string window_words(const std::optional<Window>& window) {
+  if (!window) return "none";
+  if (window->future == 0) return formatted("{} tokens", window->past + 1);
+  return formatted("{} to the left, {} to the right", window->past, window->future);
+}
+
+void add_masks(const AttentionDumpArgs& args, const DumpedAttention& dumped, const AttentionTried& plan, Tried& out) {
+  const LayerPlan& layer = *args.layer;
+  const auto with = [&](Seen seen, Change change) {
+    AttentionTried tried = plan;
+    tried.seen = kept(std::move(seen));
+    tried.of_mask = true;
+    // Scores may be dumped before the mask: then the softmax has it.
+    add(out, tried, std::move(change), dumped.masked ? AttentionStage::scores : AttentionStage::weights);
+  };
+  const auto mask_change = [&](std::string found, std::string mend) {
+    return Change{PortFact::mask, std::move(found), std::string(name(layer.mask.kind)), std::move(mend)};
+  };
+  const auto of_kind = [&](MaskKind kind, const char* found) {
+    Mask other = layer.mask;
+    other.kind = kind;
+    with(seen_keys(other, args, dumped), mask_change(found, formatted("the mask is {}", name(layer.mask.kind))));
+  };
+  const bool causal = layer.mask.kind == MaskKind::causal;
+  if (!causal) of_kind(MaskKind::causal, "causal");
+  if (causal) of_kind(MaskKind::bidirectional, "none: queries see later keys");
+  Seen inverted = *plan.seen;
+  for (char& seen : inverted) seen = seen == 0 ? 1 : 0;
+  with(std::move(inverted), mask_change("inverted: what should be seen is hidden", "exchange seen and hidden"));
+  if (!dumped.given.empty()) {
+    AttentionDumpArgs without = args;
+    DumpedAttention all = dumped;
+    all.given.clear();
+    with(seen_keys(layer.mask, without, all), mask_change("attn_mask left out", "hide what attn_mask hides"));
+  }
+  if (causal) {
+    const std::int64_t before = dumped.last_order - (dumped.all_queries - 1);
+    if (before > 0) {
+      with(seen_keys(layer.mask, args, dumped, -before),
+           mask_change("causal from the first key on: query i sees keys up to i, as if nothing were cached",
+                       formatted("the first query stands at {}: add that to its row of the mask", before)));
+    }
+    with(seen_keys(layer.mask, args, dumped, -1), mask_change("causal, off by one: a query does not see its own key",
+                                                              "a query sees keys up to its own: j <= i"));
+    with(seen_keys(layer.mask, args, dumped, 1), mask_change("causal, off by one: a query sees the key after its own",
+                                                             "a query sees keys up to its own: j <= i"));
+  }
+  if (layer.mask.chunk) {
+    Mask other = layer.mask;
+    other.chunk.reset();
+    with(seen_keys(other, args, dumped),
+         mask_change("without chunks", formatted("chunks of {} tokens", *layer.mask.chunk)));
+    other.window = Window{*layer.mask.chunk - 1, 0};
+    with(seen_keys(other, args, dumped),
+         mask_change("a sliding window instead of chunks", formatted("chunks of {} tokens", *layer.mask.chunk)));
+  }
+  // ---- windows ----
+  std::vector<std::optional<Window>> windows;
+  const auto window = [&](std::int64_t past, std::int64_t future) {
+    if (past >= 0 && future >= 0) windows.push_back(Window{past, future});
+  };
+  if (layer.mask.window) {
+    const Window& own = *layer.mask.window;
+    windows.push_back({});
+    const bool both = own.future > 0;
+    for (const std::int64_t by : {-1, 1}) window(own.past + by, both ? own.future + by : own.future);
+    if (both) {
+      for (const std::int64_t by : {-1, 1}) window(own.past, own.future + by);
+      for (const std::int64_t by : {-1, 1}) window(own.past + by, own.future);
+      window(own.past, 0);
+      window(2 * own.past, 2 * own.future);
+    }
+    window((own.past + 1) / 2 - 1, both ? (own.future + 1) / 2 : 0);
+    window((own.past + 1) / 2, both ? (own.future + 1) / 2 : 0);
+    window(2 * (own.past + 1) - 1, own.future);
+  }
+  if (args.plan != nullptr) {
+    for (const Stack& stack : args.plan->stacks) {
+      for (const LayerPlan& other : stack.layers) {
+        if (other.mask.window && other.mask.kind == layer.mask.kind && windows.size() < 24)
+          windows.push_back(other.mask.window);
+      }
+    }
+  }
+  std::vector<std::optional<Window>> seen{layer.mask.window};
+  for (const std::optional<Window>& one : windows) {
+    if (std::ranges::find(seen, one) != seen.end()) continue;
+    seen.push_back(one);
+    Mask other = layer.mask;
+    other.window = one;
+    with(seen_keys(other, args, dumped),
+         {PortFact::window, window_words(one), window_words(layer.mask.window),
+          layer.mask.window && layer.mask.window->future == 0
+              ? formatted("a query sees itself and the {} keys before it", layer.mask.window->past)
+              : std::string("take the window of the layer itself")});
+  }
+}
+
+// ---- biases ----
+
+bool has_alibi(const LayerPlan& layer) {
+  return std::ranges::any_of(layer.score, [](const ScoreTerm& term) { return std::holds_alternative<Alibi>(term); });
+}
+
+template <typename Term, typename Change>
+std::optional<LayerPlan> with_term(const LayerPlan& layer, Change change) {
+  LayerPlan out = layer;
+  for (ScoreTerm& term : out.score) {
+    if (auto* of = std::get_if<Term>(&term)) {
+      const Term was = *of;
+      change(*of);
+      if (*of == was) return {};
+      return out;
+    }
+  }
+  return {};
+}
+
+// T5's table at min(i - j, buckets - 1); of both directions a half of the buckets each.
+std::optional<Scores> without_logarithm(const AttentionDumpArgs& args, const DumpedAttention& dumped) {
+  const LayerPlan& layer = *args.layer;
+  const auto* own = layer.score.size() == 1 ? std::get_if<T5Bias>(&layer.score.front()) : nullptr;
+  if (own == nullptr || own->gated || own->axis != 0 || args.learned.score.size() != 1) return {};
+  const auto* weights = std::get_if<T5Weights>(&args.learned.score.front());
+  if (weights == nullptr || weights->table.rank != 2) return {};
+  const std::int64_t each = own->bidirectional ? own->buckets / 2 : own->buckets;
+  Scores out(dumped.heads * dumped.queries * dumped.keys);
+  for (std::size_t i = 0; i < dumped.queries; ++i) {
+    for (std::size_t j = 0; j < dumped.keys; ++j) {
+      const std::int64_t distance = dumped.q_order[i] - dumped.k_order[j];
+      const std::int64_t size = own->bidirectional ? std::abs(distance) : std::max<std::int64_t>(distance, 0);
+      const std::int64_t bucket = std::min(size, each - 1) + (own->bidirectional && distance < 0 ? each : 0);
+      for (std::size_t h = 0; h < dumped.heads; ++h) {
+        const double x = reference::read(weights->table, bucket * weights->table.strides[0] +
+                                                             static_cast<std::int64_t>(h) * weights->table.strides[1]);
+        out[dumped.at(h, i, j)] = own->scaled ? layer.softmax_scale * x : x;
+      }
+    }
+  }
+  return out;
+}
+
+void add_biases(const AttentionDumpArgs& args, const DumpedAttention& dumped, const AttentionTried& plan, Tried& out) {
+  const LayerPlan& layer = *args.layer;
+  if (layer.score.empty()) return;
+  const bool alibi = has_alibi(layer);
+  const PortFact fact = alibi ? PortFact::slopes : PortFact::buckets;
+  const auto with = [&](Scores bias, std::string found, std::string expected, std::string mend) {
+    AttentionTried tried = plan;
+    tried.bias = kept(std::move(bias));
+    add(out, tried, {fact, std::move(found), std::move(expected), std::move(mend)});
+  };
+  const auto times = [&](double by) {
+    Scores bias = *plan.bias;
+    for (double& x : bias) x *= by;
+    return bias;
+  };
+  with(times(0.0), "no bias", "the layer's bias", "add the bias to the scores before the softmax");
+  with(times(-1.0), "the bias with the other sign", "the layer's bias", "add the bias, do not subtract it");
+  if (layer.softmax_scale != 1 && layer.softmax_scale > 0) {
+    with(times(layer.softmax_scale), "the bias times the softmax scale", "the bias as it is",
+         "add the bias after QK^T is scaled");
+    with(times(1 / layer.softmax_scale), "the bias over the softmax scale", "the bias times the scale",
+         "add the bias before QK^T is scaled");
+  }
+  // Heads in the other order.
+  Scores reversed(plan.bias->size());
+  const std::size_t each = dumped.queries * dumped.keys;
+  for (std::size_t h = 0; h < dumped.heads; ++h) {
+    std::copy_n(plan.bias->begin() + static_cast<std::ptrdiff_t>((dumped.heads - 1 - h) * each), each,
+                reversed.begin() + static_cast<std::ptrdiff_t>(h * each));
+  }
+  with(std::move(reversed), "heads in reverse", "head h has the h-th slope or column", "do not reverse the heads");
+  const auto at = [&](BiasPlaces places, std::string found, std::string mend) {
+    with(bias_scores(layer, args, dumped, places), std::move(found), "the distance i - j", std::move(mend));
+  };
+  at({.times = -1}, "the distance j - i", "the distance is the query's place less the key's");
+  at({.plus = 1}, "distances one too large", "the distance of a query to its own key is 0");
+  at({.plus = -1}, "distances one too small", "the distance of a query to its own key is 0");
+  const auto changed = [&](std::optional<LayerPlan> other, std::string found, std::string expected) {
+    if (other) with(bias_scores(*other, args, dumped), std::move(found), expected, formatted("take {}", expected));
+  };
+  if (alibi) {
+    changed(with_term<Alibi>(layer, [](Alibi& of) { of.geometric_slopes = !of.geometric_slopes; }),
+            "slopes of another rule for a number of heads that is no power of two", "the slopes of the plan's rule");
+    changed(with_term<Alibi>(layer, [](Alibi& of) { of.symmetric = !of.symmetric; }),
+            "the other form for keys after the query", "the plan's form, by i - j or by its size");
+    changed(with_term<Alibi>(layer, [](Alibi& of) { of.max_bias = of.max_bias == 4 ? 8 : 4; }),
+            "slopes from another exponent (alibi_bias_max)", "the plan's alibi_bias_max");
+    // 2^(-8 h / heads) from h = 0 on: the first slope is 1.
+    with(times(std::exp2(8.0 / static_cast<double>(dumped.heads))),
+         "slopes that start one head too early: the first is 1", "the plan's slopes",
+         "the slope of head h, counted from 0, is 2^(-8 (h + 1) / heads)");
+    return;
+  }
+  if (auto linear = without_logarithm(args, dumped)) {
+    with(std::move(*linear), "buckets without a logarithm: one for each distance, the last for all beyond",
+         "half of the buckets exact, the others logarithmic",
+         "beyond half of the buckets take the logarithm of the distance");
+  }
+  const auto t5 = [&](auto change, std::string found, std::string expected) {
+    changed(with_term<T5Bias>(layer, change), std::move(found), std::move(expected));
+  };
+  for (const ScoreTerm& term : layer.score) {
+    const auto* own = std::get_if<T5Bias>(&term);
+    if (own == nullptr) continue;
+    t5([](T5Bias& of) { of.bidirectional = !of.bidirectional; },
+       own->bidirectional ? "buckets of one direction" : "buckets of both directions",
+       own->bidirectional ? "buckets of both directions" : "buckets of one direction");
+    for (const std::int64_t far : {std::int64_t{20}, std::int64_t{32}, std::int64_t{64}, std::int64_t{128},
+                                   std::int64_t{256}, 2 * own->max_distance, own->max_distance / 2}) {
+      if (far <= own->buckets / 2 || far == own->max_distance) continue;
+      t5([far](T5Bias& of) { of.max_distance = far; }, formatted("buckets up to distance {}", far),
+         formatted("buckets up to distance {}", own->max_distance));
+    }
+  }
+}
+
+// ---- sinks, KV heads, values ----
+
+std::vector<double> sinks_of(const AttentionDumpArgs& args, std::size_t heads) {
+  std::vector<double> out;
+  const ConstTensorView& view = args.learned.sinks;
+  if (view.empty()) return out;
+  for (std::size_t h = 0; h < heads; ++h) {
+    out.push_back(reference::read(view, static_cast<std::int64_t>(h) * view.strides[0]));
+  }
+  return out;
+}
+
+void add_others(const AttentionDumpArgs& args, const DumpedAttention& dumped, const AttentionTried& plan, Tried& out) {
+  const LayerPlan& layer = *args.layer;
+  if (layer.sinks) {
+    AttentionTried tried = plan;
+    tried.sinks.clear();
+    add(out, tried,
+        {PortFact::sinks, "left out", "one for each head", "add exp(sink) to the sum that the softmax divides by"},
+        AttentionStage::weights);
+    tried.sinks.assign(dumped.heads, 0.0);
+    add(out, tried, {PortFact::sinks, "0 in all heads", "one for each head", "read the sinks from the checkpoint"},
+        AttentionStage::weights);
+    tried.sinks = plan.sinks;
+    std::ranges::reverse(tried.sinks);
+    add(out, tried, {PortFact::sinks, "heads in reverse", "one for each head", "head h has the h-th sink"},
+        AttentionStage::weights);
+    if (layer.softmax_scale != 1) {
+      tried.sinks = plan.sinks;
+      for (double& sink : tried.sinks) sink *= layer.softmax_scale;
+      add(out, tried, {PortFact::sinks, "times the softmax scale", "as they are", "do not scale the sinks"},
+          AttentionStage::weights);
+    }
+  } else {
+    AttentionTried tried = plan;
+    tried.sinks.assign(dumped.heads, 0.0);
+    add(out, tried,
+        {PortFact::sinks, "1 is added to the sum that the softmax divides by", "no sinks", "a plain softmax"},
+        AttentionStage::weights);
+  }
+  if (layer.kv_heads > 1 && layer.kv_heads < layer.heads) {
+    const Change change{PortFact::kv_heads, "repeated in turn: head h has KV head h mod kv_heads",
+                        "head h has KV head h / (heads / kv_heads)",
+                        "repeat_interleave the KV heads, do not tile them"};
+    AttentionTried keys = plan;
+    keys.content = kept(content_scores(layer, args, dumped, true));
+    Change of_keys = change;
+    of_keys.found = "keys " + change.found;
+    add(out, keys, of_keys);
+    if (plan.v) {
+      AttentionTried both = keys;
+      both.v_in_turn = true;
+      add(out, both, change);
+      AttentionTried values = plan;
+      values.v_in_turn = true;
+      Change of_values = change;
+      of_values.found = "values " + change.found;
+      add(out, values, of_values, AttentionStage::out);
+    }
+  }
+  if (!plan.v) return;
+  if (auto rotated = rotated_values(layer, dumped)) {
+    AttentionTried tried = plan;
+    tried.v = kept(std::move(*rotated));
+    add(out, tried, {PortFact::value, "rotated as keys are", "not rotated", "rotate queries and keys alone"},
+        AttentionStage::out);
+  }
+}
+
+}  // namespace
+
+std::vector<AttentionTried> tried_attention(const AttentionDumpArgs& args, const DumpedAttention& dumped) {
+  const LayerPlan& layer = *args.layer;
+  AttentionTried plan{.content = kept(content_scores(layer, args, dumped, false)),
+                      .bias = kept(bias_scores(layer, args, dumped)),
+                      .cap = layer.soft_cap,
+                      .seen = kept(seen_keys(layer.mask, args, dumped)),
+                      .sinks = layer.sinks ? sinks_of(args, dumped.heads) : std::vector<double>{}};
+  if (!dumped.v.empty()) plan.v = kept(std::vector<double>(dumped.v));
+  Tried out{plan};
+  add_scales(layer, plan, out);
+  add_caps(layer, plan, out);
+  add_masks(args, dumped, plan, out);
+  add_biases(args, dumped, plan, out);
+  add_others(args, dumped, plan, out);
+  return out;
+}
+
+}  // namespace posenc::inline v0_2::port

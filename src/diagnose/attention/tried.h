@@ -1,0 +1,31 @@
+// What a port's attention may have done instead of what the layer says: the plan first, then one thing changed each.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "diagnose/attention/made.h"
+#include "diagnose/hypothesis.h"
+
+namespace posenc::inline v0_2::port {
+
+// Parts are shared between hypotheses that have them alike.
+struct AttentionTried {
+  std::optional<Change> change{};  // none: the plan
+  std::shared_ptr<const Scores> content;
+  double content_times = 1.0;
+  std::shared_ptr<const Scores> bias;
+  std::optional<SoftCap> cap{};
+  std::shared_ptr<const Seen> seen;
+  std::vector<double> sinks{};  // [heads] or empty
+  std::shared_ptr<const std::vector<double>> v;
+  bool v_in_turn = false;
+  AttentionStage first = AttentionStage::scores;  // the first stage that the change is seen in
+  bool of_mask = false;                           // the change is one of the mask
+};
+
+std::vector<AttentionTried> tried_attention(const AttentionDumpArgs& args, const DumpedAttention& dumped);
+
+}  // namespace posenc::inline v0_2::port

@@ -1,0 +1,191 @@
+// diagnose_pairing() of posenc/diagnose_weights.h.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/formatted.h"
+#include "io/json/json_writer.h"
+#include "plan/text/text_lines.h"
+#include "posenc/diagnose_weights.h"
+#include "posenc/error.h"
+#include "posenc/plan.h"
+#include "reference/elements.h"
+
+namespace posenc::inline v0_2 {
+namespace {
+
+constexpr const char* kWhere = "diagnose_pairing";
+constexpr std::int64_t kPairingSchemaVersion = 1;
+// Below so many heads a t says little: its distribution has long tails.
+constexpr std::int64_t kFewestHeads = 8;
+// One error in 30,000 where heads are independent, which those of one model are not quite; the other contrast, which
+// is to be 0 or below, must not be above 0 beyond chance.
+constexpr double kDecisive = 4.0;
+constexpr double kSilent = 2.0;
+
+// Rows of length 1, [rows, inputs]; a row of zeros stays.
+std::vector<double> unit_rows(const ConstTensorView& rows, const char* field) {
+  std::vector<double> out;
+  for (std::int64_t r = 0; r < rows.shape[0]; ++r) {
+    double sum = 0.0;
+    for (std::int64_t c = 0; c < rows.shape[1]; ++c) {
+      const double x = reference::read(rows, r * rows.strides[0] + c * rows.strides[1]);
+      if (!std::isfinite(x)) throw Error(kWhere, {field, "be finite", formatted("{} at row {}, input {}", x, r, c)});
+      out.push_back(x);
+      sum += x * x;
+    }
+    if (!(sum > 0)) continue;
+    for (auto x = out.end() - rows.shape[1]; x != out.end(); ++x) *x /= std::sqrt(sum);
+  }
+  return out;
+}
+
+void require_fit(const QueryKeyRows& of) {
+  for (const auto& [rows, field] : {std::pair{&of.q, "q"}, {&of.k, "k"}}) {
+    if (rows->rank != 2) throw Error(kWhere, {formatted("{}.rank", field), "be 2", formatted("{}", rows->rank)});
+    if (rows->data == nullptr) throw Error(kWhere, {formatted("{}.data", field), "point to them", "null"});
+    if (of.head_dim < 2 || rows->shape[0] < 1 || rows->shape[0] % of.head_dim != 0) {
+      throw Error(kWhere,
+                  {formatted("{}.shape", field), formatted("have a multiple of head_dim, {}, rows", of.head_dim),
+                   formatted("{}", rows->shape[0])});
+    }
+  }
+  if (of.q.shape[1] != of.k.shape[1] || of.q.shape[0] % of.k.shape[0] != 0) {
+    throw Error(kWhere, {"k.shape", formatted("have {} inputs and a divisor of {} rows", of.q.shape[1], of.q.shape[0]),
+                         formatted("[{}, {}]", of.k.shape[0], of.k.shape[1])});
+  }
+  if (of.dim < 2 || of.dim % 2 != 0 || of.first_channel < 0 || of.first_channel + of.dim > of.head_dim) {
+    throw Error(kWhere, {"dim", formatted("be even and fit into {} channels from {} on", of.head_dim, of.first_channel),
+                         formatted("{}", of.dim)});
+  }
+}
+
+// Products of the rotated rows of one query head and one KV head, [dim, dim].
+std::vector<double> products(const double* q, const double* k, std::size_t dim, std::size_t inputs) {
+  std::vector<double> out(dim * dim);
+  for (std::size_t a = 0; a < dim; ++a) {
+    for (std::size_t b = 0; b < dim; ++b) {
+      double sum = 0.0;
+      for (std::size_t c = 0; c < inputs; ++c) sum += q[a * inputs + c] * k[b * inputs + c];
+      out[a * dim + b] = sum;
+    }
+  }
+  return out;
+}
+
+struct Contrasts {
+  double half = 0.0;
+  double interleaved = 0.0;
+};
+
+Contrasts contrasts(const std::vector<double>& m, std::size_t dim) {
+  const auto s = [&](std::size_t a, std::size_t b) {
+    return m[a * dim + a] * m[b * dim + b] + m[a * dim + b] * m[b * dim + a];
+  };
+  const std::size_t pairs = dim / 2;
+  const auto all = static_cast<double>(pairs);
+  const double between = all - 1;
+  Contrasts out;
+  for (std::size_t p = 0; p < pairs; ++p) {
+    out.half += s(p, p + pairs) / all;
+    out.interleaved += s(2 * p, 2 * p + 1) / all;
+    if (p + 1 == pairs) break;
+    out.half -= (s(p, p + pairs + 1) + s(p + 1, p + pairs)) / (2 * between);
+    out.interleaved -= s(2 * p + 1, 2 * p + 2) / between;
+  }
+  return out;
+}
+
+// Student's t of a mean above 0, as a normal number of the same tail (Wallace 1959): z^2 = n ln(1 + t^2 / n).
+double deviations(const std::vector<double>& values) {
+  const auto count = static_cast<double>(values.size());
+  double mean = 0.0;
+  for (const double x : values) mean += x / count;
+  double square = 0.0;
+  for (const double x : values) square += (x - mean) * (x - mean);
+  if (values.size() < 2 || !(square > 0)) return 0.0;
+  const double freedom = count - 1;
+  const double t = mean / std::sqrt(square / freedom / count);
+  return std::copysign(std::sqrt(freedom * std::log1p(t * t / freedom)), t);
+}
+
+}  // namespace
+
+PairingDiagnosis diagnose_pairing(std::span<const QueryKeyRows> layers) {
+  PairingDiagnosis out{.confidence = 0.5};
+  std::vector<double> half;
+  std::vector<double> interleaved;
+  for (const QueryKeyRows& of : layers) {
+    require_fit(of);
+    if (of.dim < 4) continue;  // one pair is the same in both
+    const auto inputs = static_cast<std::size_t>(of.q.shape[1]);
+    const auto head = static_cast<std::size_t>(of.head_dim);
+    const auto dim = static_cast<std::size_t>(of.dim);
+    const auto first = static_cast<std::size_t>(of.first_channel);
+    const std::vector<double> q = unit_rows(of.q, "q");
+    const std::vector<double> k = unit_rows(of.k, "k");
+    const std::size_t kv_heads = k.size() / inputs / head;
+    const std::size_t group = q.size() / k.size();
+    for (std::size_t g = 0; g < kv_heads; ++g) {
+      Contrasts sum;
+      for (std::size_t h = g * group; h < (g + 1) * group; ++h) {
+        const std::vector<double> m =
+            products(q.data() + (h * head + first) * inputs, k.data() + (g * head + first) * inputs, dim, inputs);
+        double square = 0.0;
+        for (const double x : m) square += x * x / static_cast<double>(m.size());
+        if (!(square > 0)) continue;
+        const Contrasts of_head = contrasts(m, dim);
+        sum.half += of_head.half / square;
+        sum.interleaved += of_head.interleaved / square;
+      }
+      half.push_back(sum.half);
+      interleaved.push_back(sum.interleaved);
+    }
+  }
+  out.kv_heads = std::ssize(half);
+  if (out.kv_heads == 0) return out;
+  out.half = deviations(half);
+  out.interleaved = deviations(interleaved);
+  const double most = std::max(out.half, out.interleaved);
+  const double least = std::min(out.half, out.interleaved);
+  // What both show is something else.
+  if (out.kv_heads < kFewestHeads || most < kDecisive || least > kSilent) return out;
+  out.pairing = out.half > out.interleaved ? Pairing::half : Pairing::interleaved;
+  out.confidence = 1.0 - 0.5 * std::erfc(most / std::sqrt(2.0));
+  return out;
+}
+
+std::string describe(const PairingDiagnosis& d) {
+  plan::TextLines lines;
+  lines.add(0, d.pairing ? formatted("{}: the rows of the q and k projections pair so", posenc::name(*d.pairing))
+                         : std::string("cannot tell"));
+  lines.add(2, formatted("{} KV heads; rows of half-split pairs agree by {:.1f} standard deviations, those of "
+                         "interleaved ones by {:.1f}; confidence {:.6g}",
+                         d.kv_heads, d.half, d.interleaved, d.confidence));
+  if (!d.pairing) {
+    lines.add(
+        2, "rows that were not trained, or hardly, look like this; so do few heads: ask the file's model and source");
+  }
+  return lines.take();
+}
+
+std::string to_json(const PairingDiagnosis& d) {
+  io::JsonWriter json;
+  json.begin_object();
+  json.member("schema_version", kPairingSchemaVersion);
+  if (d.pairing) {
+    json.member("pairing", posenc::name(*d.pairing));
+  } else {
+    json.null_member("pairing");
+  }
+  json.member("confidence", d.confidence);
+  json.member("half", d.half);
+  json.member("interleaved", d.interleaved);
+  json.member("kv_heads", d.kv_heads);
+  json.end_object();
+  return json.take();
+}
+
+}  // namespace posenc::inline v0_2

@@ -1,0 +1,56 @@
+// A port's attention in plain loops over double, and what ports do wrong of it. Nothing here is the library's.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "posenc/diagnose_attention.h"
+
+namespace posenc::test {
+
+// What one port does. i and j are places in the sequence, counted from 0; queries are the last ones.
+struct AttentionPort {
+  std::size_t heads = 8, kv_heads = 8, head_dim = 32;
+  double scale = 1.0;
+  double cap = 0.0;  // 0: none
+  bool cap_before_bias = false;
+  std::function<double(std::size_t h, double i, double j)> bias{};
+  std::function<bool(double i, double j)> seen{};
+  std::vector<double> sinks{};
+  std::function<std::size_t(std::size_t h)> k_head{}, v_head{};
+  bool rotates_values = false;
+  bool rounds_scores = false;  // to the dtype of the tensors, as a kernel without float32 sums does
+};
+
+struct AttentionNumbers {
+  std::size_t queries = 0, keys = 0;
+  std::vector<double> q, k, v;               // [tokens, heads, channels]
+  std::vector<double> scores, weights, out;  // scores hold the mask
+};
+
+AttentionNumbers numbers_of(const AttentionPort& port, std::size_t queries, std::size_t keys, DType dtype,
+                            std::uint64_t seed);
+
+// A layer, and a port that does it right.
+struct PortedLayer {
+  std::string name;
+  LayerPlan layer;
+  Plan plan{};
+  AttentionPort port;
+  std::vector<double> table{};  // T5's, [buckets, heads]
+};
+std::vector<PortedLayer> ported_layers();
+
+struct AttentionFault {
+  std::string name;
+  std::vector<PortFact> facts;  // any of these names it; none: it is right, or nothing known
+  bool right = false;
+  std::function<bool(AttentionPort& port, const PortedLayer& of, std::size_t queries, std::size_t keys)> spoil;
+};
+std::vector<AttentionFault> attention_faults();
+
+}  // namespace posenc::test

@@ -1,0 +1,194 @@
+// diagnose_attention(): every fault of attention_port.cpp, of every layer that it applies to, from what may be dumped:
+// named right, or "cannot tell". Never named wrong.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+
+#include "diagnose/attention_port.h"
+#include "posenc/error.h"
+
+namespace posenc::test {
+namespace {
+
+struct Dumped {
+  const char* name;
+  bool scores, weights, out;
+};
+constexpr std::array<Dumped, 5> kDumped{Dumped{"out", false, false, true},
+                                        {"scores and out", true, false, true},
+                                        {"weights and out", false, true, true},
+                                        {"all", true, true, true},
+                                        {"scores", true, false, false}};
+
+struct CallSetting {
+  DType dtype;
+  std::size_t queries, keys;
+};
+constexpr std::array<CallSetting, 4> kCallSettings{
+    CallSetting{DType::f32, 40, 40}, {DType::bf16, 40, 40}, {DType::f64, 5, 33}, {DType::f32, 1, 30}};
+
+// In double; the library sees what rounding they have had.
+ConstTensorView of_tokens(const std::vector<double>& x, std::size_t tokens, std::size_t heads) {
+  return tensor(x.data(), {static_cast<std::int64_t>(tokens), static_cast<std::int64_t>(heads),
+                           static_cast<std::int64_t>(x.size() / tokens / heads)});
+}
+ConstTensorView of_scores(const std::vector<double>& x, const AttentionNumbers& n) {
+  return tensor(x.data(), {static_cast<std::int64_t>(x.size() / n.queries / n.keys),
+                           static_cast<std::int64_t>(n.queries), static_cast<std::int64_t>(n.keys)});
+}
+
+AttentionDumpArgs args_of(const PortedLayer& of, const AttentionNumbers& n, const Dumped& dumped,
+                          const std::vector<double>& sinks) {
+  AttentionDumpArgs args{.q = of_tokens(n.q, n.queries, of.port.heads),
+                         .k = of_tokens(n.k, n.keys, of.port.kv_heads),
+                         .v = of_tokens(n.v, n.keys, of.port.kv_heads),
+                         .layer = &of.layer};
+  if (dumped.scores) args.scores = of_scores(n.scores, n);
+  if (dumped.weights) args.weights = of_scores(n.weights, n);
+  if (dumped.out) args.out = of_tokens(n.out, n.queries, of.port.heads);
+  if (!of.table.empty()) args.learned.score.push_back(T5Weights{tensor(of.table.data(), {16, 4})});
+  if (!sinks.empty()) args.learned.sinks = tensor(sinks.data(), {static_cast<std::int64_t>(sinks.size())});
+  return args;
+}
+
+// Whether what was dumped is the right port's, up to rounding.
+bool is_lost(const AttentionNumbers& n, const AttentionNumbers& right, const Dumped& dumped, DType dtype) {
+  const double unit = dtype == DType::bf16 ? 0x1p-8 : dtype == DType::f32 ? 0x1p-24 : 0x1p-50;
+  const auto same = [&](const std::vector<double>& x, const std::vector<double>& y) {
+    double change = 0;
+    double energy = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (x[i] == y[i]) continue;
+      change += std::isfinite(x[i] - y[i]) ? (x[i] - y[i]) * (x[i] - y[i]) : 1e300;
+    }
+    for (const double a : y) energy += std::isfinite(a) ? a * a : 0;
+    return change < 16 * unit * unit * energy;
+  };
+  return (!dumped.scores || same(n.scores, right.scores)) && (!dumped.weights || same(n.weights, right.weights)) &&
+         (!dumped.out || same(n.out, right.out));
+}
+
+enum class Told { named, cannot_tell, nothing_known, wrong };
+
+Told told(const AttentionFault& fault, const AttentionDiagnosis& d) {
+  if (d.verdict == PortVerdict::cannot_tell) return Told::cannot_tell;
+  if (fault.right) return d.verdict == PortVerdict::as_the_plan ? Told::named : Told::wrong;
+  if (d.verdict != PortVerdict::differs) return Told::wrong;
+  const bool open = std::ranges::any_of(d.findings, [](const PortFinding& f) {
+    return f.found.find(" known ") != std::string::npos || f.found.find("do not make") != std::string::npos;
+  });
+  if (fault.facts.empty()) return open ? Told::named : Told::wrong;
+  std::map<PortFact, double> sure;
+  for (const PortFinding& f : d.findings) sure[f.fact] += f.confidence;
+  const auto likely = std::ranges::max_element(sure, {}, [](const auto& of) { return of.second; });
+  if (!open && std::ranges::any_of(fault.facts, [&](PortFact f) { return sure.contains(f); })) return Told::named;
+  return open || likely->second < 0.5 ? Told::nothing_known : Told::wrong;
+}
+
+class AttentionConfusion : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(AttentionConfusion, is_named_right_or_not_at_all) {
+  const AttentionFault fault = attention_faults().at(GetParam());
+  std::map<Told, int> counts;
+  std::uint64_t seed = GetParam() * 1000;
+  const bool all = std::getenv("POSENC_ALL_FAULTS") != nullptr;
+  for (const PortedLayer& of : ported_layers()) {
+    for (const CallSetting& setting : kCallSettings) {
+      AttentionPort port = of.port;
+      if (!fault.spoil(port, of, setting.queries, setting.keys)) continue;
+      ++seed;
+      const AttentionNumbers n = numbers_of(port, setting.queries, setting.keys, setting.dtype, seed);
+      const AttentionNumbers right = numbers_of(of.port, setting.queries, setting.keys, setting.dtype, seed);
+      for (const Dumped& dumped : kDumped) {
+        ++seed;
+        if (!all && (seed + GetParam()) % 4 != 0) continue;
+        if (!fault.right && is_lost(n, right, dumped, setting.dtype)) continue;
+        const AttentionDiagnosis d = diagnose_attention(args_of(of, n, dumped, of.port.sinks));
+        const Told found = told(fault, d);
+        ++counts[found];
+        const std::string words = fault.name + ", " + of.name + ", " + std::string(name(setting.dtype)) + ", " +
+                                  std::to_string(setting.queries) + " queries of " + std::to_string(setting.keys) +
+                                  " keys, " + dumped.name;
+        EXPECT_NE(found, Told::wrong) << words << "\n" << describe(d);
+        if (std::getenv("POSENC_SHOW") != nullptr && found != Told::named) std::cout << words << "\n" << describe(d);
+      }
+    }
+  }
+  std::printf("%-48s %6d %6d %6d %6d\n", fault.name.c_str(), counts[Told::named], counts[Told::cannot_tell],
+              counts[Told::nothing_known], counts[Told::wrong]);
+}
+
+INSTANTIATE_TEST_SUITE_P(faults, AttentionConfusion, testing::Range<std::size_t>(0, attention_faults().size()),
+                         [](const auto& at) {
+                           std::string name = attention_faults().at(at.param).name;
+                           std::erase_if(name, [](char c) { return c == ',' || c == ':' || c == '\''; });
+                           std::ranges::replace(name, ' ', '_');
+                           return name;
+                         });
+
+TEST(diagnose_attention, names_the_first_stage_that_differs) {
+  const PortedLayer of = ported_layers().at(0);
+  AttentionPort port = of.port;
+  port.v_head = [](std::size_t h) { return h % 2; };
+  const AttentionNumbers n = numbers_of(port, 24, 24, DType::f32, 3);
+  const AttentionDiagnosis d = diagnose_attention(args_of(of, n, kDumped[3], {}));
+  EXPECT_EQ(d.verdict, PortVerdict::differs);
+  EXPECT_EQ(d.stage, AttentionStage::out);
+  ASSERT_EQ(d.findings.size(), 1U);
+  EXPECT_EQ(d.findings[0].fact, PortFact::kv_heads);
+  EXPECT_TRUE(describe(d).starts_with("differs: kv_heads\n")) << describe(d);
+  EXPECT_NE(to_json(d).find("\"stage\": \"out\""), std::string::npos);
+}
+
+TEST(diagnose_attention, takes_keys_and_values_that_are_repeated) {
+  const PortedLayer of = ported_layers().at(0);
+  AttentionNumbers n = numbers_of(of.port, 24, 24, DType::f32, 4);
+  for (std::vector<double>* x : {&n.k, &n.v}) {
+    std::vector<double> more;
+    for (std::size_t row = 0; row < 24; ++row) {
+      for (std::size_t h = 0; h < 8; ++h) {
+        const auto from = x->begin() + static_cast<std::ptrdiff_t>((row * 2 + h / 4) * 32);
+        more.insert(more.end(), from, from + 32);
+      }
+    }
+    *x = std::move(more);
+  }
+  AttentionDumpArgs args = args_of(of, n, kDumped[3], {});
+  args.k = of_tokens(n.k, 24, 8);
+  args.v = of_tokens(n.v, 24, 8);
+  EXPECT_EQ(diagnose_attention(args).verdict, PortVerdict::as_the_plan);
+}
+
+TEST(diagnose_attention, refuses_what_does_not_fit) {
+  const PortedLayer of = ported_layers().at(0);
+  const AttentionNumbers n = numbers_of(of.port, 4, 6, DType::f32, 5);
+  const AttentionDumpArgs right = args_of(of, n, kDumped[3], {});
+  const auto error = [&](auto change) {
+    AttentionDumpArgs args = right;
+    change(args);
+    try {
+      (void)diagnose_attention(args);
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(error([](auto& a) { a.layer = nullptr; }).find("layer"), std::string::npos);
+  EXPECT_NE(error([](auto& a) { a.v = {}; }).find("v must be given with out"), std::string::npos);
+  EXPECT_NE(error([](auto& a) { a.scores = a.weights = a.out = {}; }).find("scores, weights or out"),
+            std::string::npos);
+  EXPECT_NE(error([](auto& a) { a.k.shape[0] = 5; }).find("scores"), std::string::npos);
+  EXPECT_NE(error([](auto& a) { a.q.shape[1] = 7; }).find("q must have 8 heads"), std::string::npos);
+  EXPECT_NE(error([](auto& a) { a.sequence = 1; }).find("sequence"), std::string::npos);
+  const std::vector<std::int64_t> order(3, 0);
+  EXPECT_NE(error([&](auto& a) { a.k_order = order; }).find("k_order"), std::string::npos);
+  EXPECT_NE(error([](auto& a) { std::swap(a.scores, a.weights); }).find("weights must be from 0 to 1"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace posenc::test

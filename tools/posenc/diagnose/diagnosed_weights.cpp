@@ -1,0 +1,117 @@
+// The library judges the rows (posenc/diagnose_weights.h); here are the checkpoint's names for them, and the model.
+#include "diagnose/diagnosed_weights.h"
+
+#include <array>
+#include <deque>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "diagnose/diagnosis_output.h"
+#include "inspect/layer_choice.h"
+#include "line/exit_code.h"
+#include "line/failure.h"
+#include "line/formatted.h"
+#include "line/model_argument.h"
+#include "posenc/diagnose_weights.h"
+#include "posenc/error.h"
+#include "posenc/tensor_file.h"
+#include "tensors/tensor_argument.h"
+
+namespace posenc::tool {
+namespace {
+
+// Layers that are read at most: more say no more, and a large checkpoint takes its time.
+constexpr std::size_t kMostLayers = 8;
+
+// How names of projections of queries end, and those of keys: Hugging Face; GGUF; Meta and llama2.c.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kNames{
+    std::pair{std::string_view("q_proj.weight"), std::string_view("k_proj.weight")},
+    {"attn_q.weight", "attn_k.weight"},
+    {"attention.wq.weight", "attention.wk.weight"}};
+
+struct Names {
+  std::string q;
+  std::string k;
+};
+
+std::vector<Names> projections(const TensorFile& file) {
+  std::vector<Names> out;
+  for (const TensorEntry& info : file.tensors()) {
+    for (const auto& [q, k] : kNames) {
+      const std::string_view name = info.name;
+      if (!name.ends_with(q)) continue;
+      std::string other(name.substr(0, name.size() - q.size()));
+      other += k;
+      if (file.find(other) != nullptr) out.push_back({info.name, std::move(other)});
+      break;
+    }
+  }
+  return out;
+}
+
+// The model of a checkpoint: what --model says, a GGUF file itself, or what stands beside it.
+ModelWord model_word(const DiagnoseArguments& arguments) {
+  if (arguments.model) return *arguments.model;
+  const std::filesystem::path path(*arguments.weights);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored) || path.extension() == ".gguf") return {.name = path.string()};
+  const std::filesystem::path folder = path.parent_path().empty() ? std::filesystem::path(".") : path.parent_path();
+  if (std::filesystem::exists(folder / "config.json", ignored)) return {.name = folder.string()};
+  throw UsageError{"--weights needs --model where no config.json stands beside the checkpoint: the width of a head"};
+}
+
+}  // namespace
+
+int run_diagnose_weights(const DiagnoseArguments& arguments) {
+  const Plan plan = plan_of(model_word(arguments), {});
+  const LayerChoice choice =
+      choose_layer(plan, {arguments.stack, arguments.layer, arguments.rotation}, WhenLayersDiffer::take_the_first);
+  const Rope& of = rope(*choice.rotate);
+  std::string held;
+  std::filesystem::path path(*arguments.weights);
+  const TensorFile file = open_tensor_word({"--weights", path.string(), false}, path.string(), held);
+  const std::vector<Names> names = projections(file);
+  if (names.empty()) {
+    throw failure(kMalformed,
+                  formatted("--weights: {}: expected projections of queries and keys (..q_proj.weight, attn_q.weight, "
+                            "wq), each a tensor of its own, got none",
+                            path.string()));
+  }
+  std::deque<TensorData> data;
+  std::vector<QueryKeyRows> rows;
+  for (const Names& one : names) {
+    if (rows.size() >= kMostLayers) break;
+    std::array<ConstTensorView, 2> views{};
+    for (const auto& [name, view] : {std::pair{&one.q, &views[0]}, {&one.k, &views[1]}}) {
+      Result<TensorData> read = file.read(*name);
+      if (!read) throw failure(kMalformed, formatted("--weights: {}", read.error().message()));
+      if (!dtype_of(read.value().type())) {
+        throw failure(kMalformed, formatted("--weights: {}: {}: expected f32, f16, bf16 or f64, got {}", path.string(),
+                                            *name, posenc::name(read.value().type())));
+      }
+      data.push_back(std::move(read).value());
+      *view = data.back().view();
+    }
+    rows.push_back(
+        {.q = views[0], .k = views[1], .head_dim = of.head_dim, .first_channel = of.first_channel, .dim = of.dim});
+  }
+  PairingDiagnosis diagnosis;
+  try {
+    diagnosis = diagnose_pairing(rows);
+  } catch (const Error& error) {
+    throw failure(kMalformed, formatted("--weights: {}: {}", path.string(), error.what()));
+  }
+  // Whether the plan's pairing is the file's is what is asked: GGUF's plan knows how llama.cpp's converter permutes.
+  const PortVerdict verdict = !diagnosis.pairing                 ? PortVerdict::cannot_tell
+                              : *diagnosis.pairing == of.pairing ? PortVerdict::as_the_plan
+                                                                 : PortVerdict::differs;
+  std::string text = describe(diagnosis);
+  text += formatted("  {}: the model's plan says {}\n", posenc::name(verdict), posenc::name(of.pairing));
+  return write_diagnosis(arguments.json, to_json(diagnosis), text, verdict);
+}
+
+}  // namespace posenc::tool
