@@ -25,7 +25,9 @@ from ._dump import ARRAYS, Dump, DumpedLayer
 
 _ROTATES = re.compile(r"(?i)(rotary|rope|rotate)")
 # These make cos and sin, or exchange halves, which is no rotation.
-_DOES_NOT = re.compile(r"(?i)(half|every_two|init|freq|angle|cache|update|get|precompute|compute|class|config|permute|index)")
+_DOES_NOT = re.compile(
+    r"(?i)(half|every_two|init|freq|angle|cache|update|get|precompute|compute|class|config|permute|index)"
+)
 _QUERIES = re.compile(r"(?i)^(q|wq|query|linear_q|to_q)")
 _KEYS = re.compile(r"(?i)^(k|wk|key|linear_k|to_k)")
 _PRODUCTS = {"matmul", "bmm", "baddbmm", "einsum", "__matmul__", "__rmatmul__"}
@@ -183,7 +185,8 @@ class Capture(TorchFunctionMode):
         if unwanted or call >= self._most_calls or (self._modules is not None and not self._modules.search(of.name)):
             return
         parts: dict[str, Any] = {"q": q, "k": k, "v": v, "out": out, "scores": scores, "weights": weights}
-        if k is not None and v is not None and k.shape[:-1] != v.shape[:-1] and k.transpose(-1, -2).shape[:-1] == v.shape[:-1]:
+        is_turned = k is not None and k.shape[:-1] != v.shape[:-1] and k.mT.shape[:-1] == v.shape[:-1]
+        if k is not None and is_turned:
             parts["k"] = k.transpose(-1, -2)
         parts = {name: _four(x) for name, x in parts.items() if x is not None}
         parts |= _before_and_after(rotated, projected, parts.get("q"), parts.get("k"))
@@ -300,8 +303,10 @@ def load_dump(path: Union[str, os.PathLike[str]]) -> Dump:
     a file that holds something else.
     """
     found = torch.load(path, map_location="cpu", weights_only=True)
-    if not isinstance(found, dict) or not all(isinstance(name, str) and isinstance(x, Tensor) for name, x in found.items()):
-        raise ValueError(f"[load_dump] {os.fspath(path)} must hold a dict of tensors by name but holds {type(found).__name__}")
+    is_named = isinstance(found, dict) and all(isinstance(name, str) for name in found)
+    if not is_named or not all(isinstance(x, Tensor) for x in found.values()):
+        kind = type(found).__name__
+        raise ValueError(f"[load_dump] {os.fspath(path)} must hold a dict of tensors by name but holds {kind}")
     if found and all(name in ARRAYS for name in found):
         return Dump([DumpedLayer(name="", **found)])
     return Dump.of_tensors(found)

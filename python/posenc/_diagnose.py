@@ -223,7 +223,9 @@ def diagnose(
     }
     if isinstance(before, Dump):
         if plan is not None or layer is not None:
-            raise ValueError("[diagnose] plan must be the second of two arguments where the first is a dump, and layer be omitted")
+            raise ValueError(
+                "[diagnose] plan must be the second of two arguments where the first is a dump, and layer be omitted"
+            )
         whole = after if isinstance(after, Plan) else read_plan(after)
         return DiagnosedDump(tuple(_diagnosed(whole, stack, at, numbers) for at in before))
     of = plan if plan is None or isinstance(plan, Plan) else read_plan(plan)

@@ -78,6 +78,8 @@ class Dump:
         for key, value in tensors.items():
             name, call, array = (*key.rsplit("/", 2), "", "")[:3]
             if not call.isdecimal() or array not in ARRAYS:
-                raise ValueError(f"[Dump] tensors must be called MODULE/CALL/ARRAY, as Dump.tensors names them, but one is {key}")
+                raise ValueError(
+                    f"[Dump] tensors must be called MODULE/CALL/ARRAY, as Dump.tensors names them, but one is {key}"
+                )
             found.setdefault((name, int(call)), {})[array] = value
         return Dump(DumpedLayer(name=name, call=call, **arrays) for (name, call), arrays in found.items())

@@ -81,7 +81,8 @@ def rotated(config, positions=None, x=None, of=None, convert=None, layer_type=No
     """x by the code of the config's own family, or of another's, `of`."""
     name = type(config).__name__.removesuffix("Config")
     file = importlib.import_module(type(config).__module__.replace(".configuration_", ".modeling_"))
-    rotary = next(value for key, value in vars(file).items() if key.endswith("RotaryEmbedding") and key.startswith(name[:4]))(config)
+    classes = (of for key, of in vars(file).items() if key.endswith("RotaryEmbedding") and key.startswith(name[:4]))
+    rotary = next(classes)(config)
     if convert is not None:
         rotary = convert(rotary)
     positions = torch.arange(TOKENS)[None] if positions is None else positions
@@ -113,7 +114,8 @@ SPOILED = {
     "llama, base 500000": ("llama", PLAIN, rope_parameters("default", 500000.0), {}, {"base"}),
     "llama, interleaved": ("llama", PLAIN, {}, {"of": "cohere"}, {"pairing"}),
     "llama, off by one": ("llama", PLAIN, {}, {"positions": torch.arange(1, TOKENS + 1)[None]}, {"offset"}),
-    "llama, left padding": ("llama", PLAIN, {}, {"positions": (torch.arange(TOKENS) - 6).clamp(min=0)[None]}, {"positions"}),
+    "llama, left padding": ("llama", PLAIN, {}, {"positions": (torch.arange(TOKENS) - 6).clamp(min=0)[None]},
+                            {"positions"}),
     "llama, all at 1": ("llama", PLAIN, {}, {"positions": torch.ones(1, TOKENS, dtype=torch.int64)}, {"repeated"}),
     "llama, frequencies in bfloat16": ("llama", PLAIN, {}, {"convert": angles_in_bfloat16}, {"precision"}),
     "llama3": ("llama", LLAMA3, {}, {}, set()),
@@ -121,7 +123,8 @@ SPOILED = {
     "llama3, another base and no scaling": ("llama", LLAMA3, PLAIN, {}, {"base", "scaling"}),
     "yarn": ("qwen2", YARN, {}, {}, set()),
     "yarn, no scaling": ("qwen2", YARN, rope_parameters("default", 1e6), {}, {"scaling", "attention_factor"}),
-    "yarn, no attention factor": ("qwen2", YARN, {"rope_parameters": {**YARN["rope_parameters"], "attention_factor": 1.0}}, {},
+    "yarn, no attention factor": ("qwen2", YARN,
+                                  {"rope_parameters": {**YARN["rope_parameters"], "attention_factor": 1.0}}, {},
                                   {"attention_factor"}),
     "yarn, linear": ("qwen2", YARN, rope_parameters("linear", 1e6, factor=4.0), {}, {"scaling", "attention_factor"}),
     "glm4": ("glm4", PLAIN, {}, {}, set()),
@@ -135,7 +138,8 @@ SPOILED = {
                             "short_factor": LONG["rope_parameters"]["long_factor"]}}, {}, {"scaling"}),
     "phi3, no scaling": ("phi3", LONG, PLAIN, {}, {"scaling", "attention_factor"}),
     "gpt_neox, a quarter": ("gpt_neox", {**PLAIN, "partial_rotary_factor": 0.25}, {}, {}, set()),
-    "gpt_neox, the whole head": ("gpt_neox", {**PLAIN, "partial_rotary_factor": 0.25}, {"partial_rotary_factor": 1.0}, {}, {"dim"}),
+    "gpt_neox, the whole head": ("gpt_neox", {**PLAIN, "partial_rotary_factor": 0.25}, {"partial_rotary_factor": 1.0}, {},
+                                 {"dim"}),
 }
 
 
@@ -250,7 +254,10 @@ def my_rope(x, turns, interleaved):
     return out.flatten(-2) if interleaved else out.transpose(-1, -2).flatten(-2)
 
 
-@pytest.mark.parametrize("base, interleaved, named", [(10000.0, True, set()), (5000.0, True, {"base"}), (10000.0, False, {"pairing"})])
+OWN = [(10000.0, True, set()), (5000.0, True, {"base"}), (10000.0, False, {"pairing"})]
+
+
+@pytest.mark.parametrize("base, interleaved, named", OWN)
 def test_a_module_of_ones_own(base, interleaved, named, tmp_path):
     plan = posenc.read_plan({"model_type": "cohere", "hidden_size": HEADS * WIDTH, "num_attention_heads": HEADS,
                              "num_hidden_layers": 1, "rope_theta": 10000.0})
@@ -345,7 +352,8 @@ def by_onnxruntime(x, scheme, ids, interleaved, domain=""):
     inputs = {"x": x, "ids": ids, "cos": angles.cos().float(), "sin": angles.sin().float()}
     if domain:
         return run("RotaryEmbedding", inputs, domain=domain, interleaved=interleaved)
-    return run("RotaryEmbedding", {key: inputs[key] for key in ("x", "cos", "sin", "ids")}, interleaved=interleaved, num_heads=HEADS)
+    inputs = {key: inputs[key] for key in ("x", "cos", "sin", "ids")}
+    return run("RotaryEmbedding", inputs, interleaved=interleaved, num_heads=HEADS)
 
 
 OF_ORT = {
