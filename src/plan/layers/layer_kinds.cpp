@@ -24,7 +24,7 @@ struct KindName {
 };
 // As in layer_types, layers_block_type and block_types. "linear_attention" and "recurrent" are what the family says
 // (Family::recurrent); Zamba's "hybrid" has attention before a state space.
-constexpr KindName kKindNames[] = {
+constexpr KindName kWordsOfKinds[] = {
     {"full_attention", LayerKind::attention},
     {"sliding_attention", LayerKind::attention},
     {"chunked_attention", LayerKind::attention},
@@ -59,8 +59,8 @@ LayerKind named_kind(ConfigScope& scope, const JsonValue& entry) {
   const auto name = scope.reader().string(place);
   if (!name) return LayerKind::attention;
   if (*name == "linear_attention" || *name == "recurrent") return scope.family().recurrent;
-  const auto row = std::ranges::find(kKindNames, *name, &KindName::name);
-  if (row != std::ranges::end(kKindNames)) return row->kind;
+  const auto row = std::ranges::find(kWordsOfKinds, *name, &KindName::name);
+  if (row != std::ranges::end(kWordsOfKinds)) return row->kind;
   scope.reader().fail(place, ErrorKind::out_of_range,
                       "the kind of a layer: full_attention, sliding_attention, linear_attention, mamba or the like");
   return LayerKind::attention;
