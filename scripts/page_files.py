@@ -126,7 +126,8 @@ LLAMA_GGUF = {
 # Page: what is in its folder, or what makes it. A page that is not named begins in an empty one, and makes what it needs.
 FILES = {
     "README.md": {"config.json": LONG.encode(), "model.gguf": gguf(CONVERTED), "q.npy": tensor((6, 28, 128)),
-                  "k.npy": tensor((6, 4, 128)), "v.npy": tensor((6, 4, 128))},
+                  "k.npy": tensor((6, 4, 128)), "v.npy": tensor((6, 4, 128)),
+                  "llama/config.json": json.dumps(LLAMA, indent=2).encode(), "llama/model.safetensors": attention("llama")},
     "docs/cli.md": {"config.json": MALFORMED.encode(), "q.npy": tensor((6, 32, 128)), "k.npy": tensor((6, 8, 128)),
                     "v.npy": tensor((6, 8, 128)), "llama/config.json": json.dumps(LLAMA, indent=2).encode(),
                     "llama/model.safetensors": attention("llama")},

@@ -240,6 +240,10 @@ IDS = {
                model("qwen2", '"num_hidden_layers": 1, "use_sliding_window": true, "max_window_layers": 0,\n'
                               '"rope_parameters": {"full_attention": {"rope_theta": 1e4}}'),
                "ok", "unknown-rope-key"),
+        config("no_dictionary_for_a_layer_type",
+               model("internlm2", '"num_hidden_layers": 1,\n'
+                                  '"rope_parameters": ^{"sliding_attention": {"rope_theta": 1e4}}'),
+               "missing_layer_type", "full_attention", "/rope_parameters"),
         config("flat_beside_nested",
                model("gemma3_text", '"num_hidden_layers": 2, "rope_theta": 5,\n'
                                     '"layer_types": ["sliding_attention", "full_attention"], "rope_parameters": {\n'
