@@ -91,9 +91,10 @@ def read(*patterns):
     return "\n".join(path.read_text(encoding="utf-8") for pattern in patterns for path in sorted(root.glob(pattern)))
 
 
-headers = [path for path in sorted((root / "include/posenc").glob("*.h")) if path.name != "c.h"]
+C_HEADERS = ("c.h", "c_porting.h")
+headers = [path for path in sorted((root / "include/posenc").glob("*.h")) if path.name not in C_HEADERS]
 sources = {"C++": "\n".join(path.read_text(encoding="utf-8") for path in headers),
-           "C": (root / "include/posenc/c.h").read_text(encoding="utf-8"),
+           "C": read(*(f"include/posenc/{name}" for name in C_HEADERS)),
            "CLI": read("tools/posenc/**/*.cpp"),
            "JSON": read("docs/*.schema.json"),
            "Python": read("python/src/**/*.h", "python/src/**/*.cpp", "python/posenc/*.py")}

@@ -241,7 +241,8 @@ IDS = {
                               '"rope_parameters": {"full_attention": {"rope_theta": 1e4}}'),
                "ok", "unknown-rope-key"),
         config("no_dictionary_for_a_layer_type",
-               model("internlm2", '"num_hidden_layers": 1,\n'
+               model("internlm2", '"num_hidden_layers": 1, "hidden_size": 64, "num_attention_heads": 4, "rope_theta": 1e4,\n'
+                                  '"max_position_embeddings": 64,\n'
                                   '"rope_parameters": ^{"sliding_attention": {"rope_theta": 1e4}}'),
                "missing_layer_type", "full_attention", "/rope_parameters"),
         config("flat_beside_nested",
