@@ -16,7 +16,7 @@
 namespace posenc::inline v0_2 {
 namespace {
 
-constexpr const char* kWhere = "diagnose_pairing";
+constexpr const char* kOfWeights = "diagnose_pairing";
 constexpr std::int64_t kPairingSchemaVersion = 1;
 // Below so many heads a t says little: its distribution has long tails.
 constexpr std::int64_t kFewestHeads = 8;
@@ -32,7 +32,8 @@ std::vector<double> unit_rows(const ConstTensorView& rows, const char* field) {
     double sum = 0.0;
     for (std::int64_t c = 0; c < rows.shape[1]; ++c) {
       const double x = reference::read(rows, r * rows.strides[0] + c * rows.strides[1]);
-      if (!std::isfinite(x)) throw Error(kWhere, {field, "be finite", formatted("{} at row {}, input {}", x, r, c)});
+      if (!std::isfinite(x))
+        throw Error(kOfWeights, {field, "be finite", formatted("{} at row {}, input {}", x, r, c)});
       out.push_back(x);
       sum += x * x;
     }
@@ -44,21 +45,23 @@ std::vector<double> unit_rows(const ConstTensorView& rows, const char* field) {
 
 void require_fit(const QueryKeyRows& of) {
   for (const auto& [rows, field] : {std::pair{&of.q, "q"}, {&of.k, "k"}}) {
-    if (rows->rank != 2) throw Error(kWhere, {formatted("{}.rank", field), "be 2", formatted("{}", rows->rank)});
-    if (rows->data == nullptr) throw Error(kWhere, {formatted("{}.data", field), "point to them", "null"});
+    if (rows->rank != 2) throw Error(kOfWeights, {formatted("{}.rank", field), "be 2", formatted("{}", rows->rank)});
+    if (rows->data == nullptr) throw Error(kOfWeights, {formatted("{}.data", field), "point to them", "null"});
     if (of.head_dim < 2 || rows->shape[0] < 1 || rows->shape[0] % of.head_dim != 0) {
-      throw Error(kWhere,
+      throw Error(kOfWeights,
                   {formatted("{}.shape", field), formatted("have a multiple of head_dim, {}, rows", of.head_dim),
                    formatted("{}", rows->shape[0])});
     }
   }
   if (of.q.shape[1] != of.k.shape[1] || of.q.shape[0] % of.k.shape[0] != 0) {
-    throw Error(kWhere, {"k.shape", formatted("have {} inputs and a divisor of {} rows", of.q.shape[1], of.q.shape[0]),
-                         formatted("[{}, {}]", of.k.shape[0], of.k.shape[1])});
+    throw Error(kOfWeights,
+                {"k.shape", formatted("have {} inputs and a divisor of {} rows", of.q.shape[1], of.q.shape[0]),
+                 formatted("[{}, {}]", of.k.shape[0], of.k.shape[1])});
   }
   if (of.dim < 2 || of.dim % 2 != 0 || of.first_channel < 0 || of.first_channel + of.dim > of.head_dim) {
-    throw Error(kWhere, {"dim", formatted("be even and fit into {} channels from {} on", of.head_dim, of.first_channel),
-                         formatted("{}", of.dim)});
+    throw Error(kOfWeights,
+                {"dim", formatted("be even and fit into {} channels from {} on", of.head_dim, of.first_channel),
+                 formatted("{}", of.dim)});
   }
 }
 

@@ -178,7 +178,7 @@ std::vector<double> measured_noise(const Samples& samples, const std::vector<std
   return out;
 }
 
-double median(std::vector<double> values) {
+double median_of(std::vector<double> values) {
   if (values.empty()) return 0.0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -267,7 +267,7 @@ FoundSlips found_slips(const Samples& samples, const Expectation& expected) {
   std::array<double, 3> noise{};
   for (const Order order : {Order::own, Order::other_angles, Order::other_channels}) {
     const auto o = static_cast<std::size_t>(order);
-    noise[o] = median(measured_noise(samples, rows, layout.pairs[o]));
+    noise[o] = median_of(measured_noise(samples, rows, layout.pairs[o]));
   }
   // At one position, and at 0, most slips are the same: the rotation itself must be out.
   const Judgement plan = judged(samples, rows, layout, expected, nullptr, noise.front());

@@ -13,7 +13,7 @@
 namespace posenc::inline v0_2::port {
 namespace {
 
-constexpr const char* kWhere = "diagnose_attention";
+constexpr const char* kOfAttention = "diagnose_attention";
 // Products of a query and a key that one hypothesis costs at most, channels counted: 20 ms of the float64 reference.
 constexpr std::int64_t kMostProducts = std::int64_t{1} << 22;
 constexpr std::int64_t kFewestQueries = 4;
@@ -23,18 +23,18 @@ constexpr std::int64_t kMostKeyElements = std::int64_t{1} << 24;
 // Of scores: below it a key is hidden. Code fills masks with -inf, with the lowest number of a dtype, or with -1e4.
 constexpr double kHidden = -9999.0;
 
-std::string shape_words(const ConstTensorView& view) {
+std::string dumped_shape(const ConstTensorView& view) {
   std::vector<std::int64_t> sizes(view.shape.begin(), view.shape.begin() + std::clamp(view.rank, 0, kMaxRank));
   return formatted("[{}]", joined(sizes, ", "));
 }
 
 void refuse(const char* field, std::string must, const ConstTensorView& view) {
-  throw Error(kWhere, {field, std::move(must), shape_words(view)});
+  throw Error(kOfAttention, {field, std::move(must), dumped_shape(view)});
 }
 
-void check_view(const ConstTensorView& view, const char* field) {
+void check_dumped(const ConstTensorView& view, const char* field) {
   if (view.rank != 3 && view.rank != 4) {
-    throw Error(kWhere, {formatted("{}.rank", field), "be 3 or 4", formatted("{}", view.rank)});
+    throw Error(kOfAttention, {formatted("{}.rank", field), "be 3 or 4", formatted("{}", view.rank)});
   }
   double count = 1.0;
   for (int axis = 0; axis < view.rank; ++axis) {
@@ -43,14 +43,14 @@ void check_view(const ConstTensorView& view, const char* field) {
     count *= static_cast<double>(size);
   }
   if (count > 0x1p62) refuse(field, "fit into memory", view);
-  if (view.data == nullptr) throw Error(kWhere, {formatted("{}.data", field), "point to them", "null"});
+  if (view.data == nullptr) throw Error(kOfAttention, {formatted("{}.data", field), "point to them", "null"});
 }
 
 std::int64_t last_axis(const ConstTensorView& view) { return view.shape[static_cast<std::size_t>(view.rank - 1)]; }
 
 double finite(double x, const char* field, std::int64_t t, std::int64_t h, std::int64_t c) {
   if (std::isfinite(x)) return x;
-  throw Error(kWhere, {field, "be finite", formatted("{} at token {}, head {}, channel {}", x, t, h, c)});
+  throw Error(kOfAttention, {field, "be finite", formatted("{} at token {}, head {}, channel {}", x, t, h, c)});
 }
 
 // [tokens, heads, channels] of one sequence, of the tokens that are listed.
@@ -120,7 +120,7 @@ std::vector<double> score_rows(const ConstTensorView& view, std::int64_t b, cons
         const double x = reference::read(view, (batched ? b * view.strides[0] : 0) + h * view.strides[first] +
                                                    i * view.strides[first + 1] + j * view.strides[first + 2]);
         if (std::isnan(x) || x == std::numeric_limits<double>::infinity()) {
-          throw Error(kWhere, {field, "be numbers", formatted("{} at head {}, query {}, key {}", x, h, i, j)});
+          throw Error(kOfAttention, {field, "be numbers", formatted("{} at head {}, query {}, key {}", x, h, i, j)});
         }
         out.push_back(x);
       }
@@ -132,7 +132,7 @@ std::vector<double> score_rows(const ConstTensorView& view, std::int64_t b, cons
 void check_scores(const ConstTensorView& view, const char* field, std::int64_t batch, std::int64_t heads,
                   std::int64_t queries, std::int64_t keys) {
   if (view.empty()) return;
-  check_view(view, field);
+  check_dumped(view, field);
   const std::size_t first = view.rank == 4 ? 1 : 0;
   const bool fits = view.shape[first] == heads && view.shape[first + 1] == queries && view.shape[first + 2] == keys &&
                     (view.rank == 3 ? batch == 1 : view.shape[0] == batch);
@@ -150,15 +150,15 @@ std::vector<std::int64_t> chosen_queries(std::int64_t queries, std::int64_t most
 }  // namespace
 
 DumpedAttention dumped_attention(const AttentionDumpArgs& args) {
-  if (args.layer == nullptr) throw Error(kWhere, {"layer", "be given", "null"});
+  if (args.layer == nullptr) throw Error(kOfAttention, {"layer", "be given", "null"});
   const LayerPlan& layer = *args.layer;
   if (layer.kind != LayerKind::attention && layer.kind != LayerKind::cross_attention) {
-    throw Error(kWhere, {"layer", "attend", std::string(name(layer.kind))});
+    throw Error(kOfAttention, {"layer", "attend", std::string(name(layer.kind))});
   }
-  check_view(args.q, "q");
-  check_view(args.k, "k");
+  check_dumped(args.q, "q");
+  check_dumped(args.k, "k");
   if (args.scores.empty() && args.weights.empty() && args.out.empty()) {
-    throw Error(kWhere, {"scores, weights or out", "be given", "omitted"});
+    throw Error(kOfAttention, {"scores, weights or out", "be given", "omitted"});
   }
   const reference::Sizes q = reference::sizes_of(args.q);
   const reference::Sizes k = reference::sizes_of(args.k);
@@ -173,21 +173,21 @@ DumpedAttention dumped_attention(const AttentionDumpArgs& args) {
            args.k);
   }
   if (args.sequence < 0 || args.sequence >= q.batch) {
-    throw Error(kWhere, {"sequence", formatted("be from 0 to {}", q.batch - 1), formatted("{}", args.sequence)});
+    throw Error(kOfAttention, {"sequence", formatted("be from 0 to {}", q.batch - 1), formatted("{}", args.sequence)});
   }
   check_scores(args.scores, "scores", q.batch, q.heads, q.tokens, k.tokens);
   check_scores(args.weights, "weights", q.batch, q.heads, q.tokens, k.tokens);
   if (!args.out.empty()) {
-    check_view(args.out, "out");
+    check_dumped(args.out, "out");
     const reference::Sizes o = reference::sizes_of(args.out);
     if (args.out.rank != args.q.rank || o.batch != q.batch || o.tokens != q.tokens || o.heads != q.heads ||
         last_axis(args.out) != layer.value_dim) {
       refuse("out", formatted("be like q with {} channels,", layer.value_dim), args.out);
     }
-    if (args.v.empty()) throw Error(kWhere, {"v", "be given with out", "omitted"});
+    if (args.v.empty()) throw Error(kOfAttention, {"v", "be given with out", "omitted"});
   }
   if (!args.v.empty()) {
-    check_view(args.v, "v");
+    check_dumped(args.v, "v");
     const reference::Sizes v = reference::sizes_of(args.v);
     if (args.v.rank != args.q.rank || v.batch != q.batch || v.tokens != k.tokens || !is_kv(v.heads) ||
         last_axis(args.v) != layer.value_dim) {
@@ -196,7 +196,7 @@ DumpedAttention dumped_attention(const AttentionDumpArgs& args) {
   }
   const auto check_order = [](std::span<const std::int64_t> order, std::int64_t tokens, const char* field) {
     if (order.empty() || std::ssize(order) == tokens) return;
-    throw Error(kWhere, {field, formatted("have {} entries", tokens), formatted("{}", order.size())});
+    throw Error(kOfAttention, {field, formatted("have {} entries", tokens), formatted("{}", order.size())});
   };
   check_order(args.q_order, q.tokens, "q_order");
   check_order(args.k_order, k.tokens, "k_order");
@@ -246,7 +246,7 @@ DumpedAttention dumped_attention(const AttentionDumpArgs& args) {
     out.weights = score_rows(args.weights, b, queries, k.tokens, "weights");
     for (const double x : out.weights) {
       if (x < 0 || x > 1.01)
-        throw Error(kWhere, {"weights", "be from 0 to 1, as a softmax makes them", formatted("{}", x)});
+        throw Error(kOfAttention, {"weights", "be from 0 to 1, as a softmax makes them", formatted("{}", x)});
     }
     out.weights_unit = unit_of(out.weights);
   }
