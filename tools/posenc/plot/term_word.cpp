@@ -142,7 +142,7 @@ const std::map<std::string, DrawnTerm (*)(const SchemeWord&)>& readers() {
   return all;
 }
 
-DrawnTerm term_of(const SchemeWord& word) {
+DrawnTerm drawn_term_of(const SchemeWord& word) {
   const auto found = readers().find(word.name);
   if (found != readers().end()) return found->second(word);
   std::vector<std::string> names;
@@ -152,6 +152,6 @@ DrawnTerm term_of(const SchemeWord& word) {
 
 }  // namespace
 
-DrawnTerm read_term(const SchemeText& scheme) { return read_scheme(scheme, term_of); }
+DrawnTerm read_term(const SchemeText& scheme) { return read_scheme(scheme, drawn_term_of); }
 
 }  // namespace posenc::tool
