@@ -16,6 +16,7 @@
 // - Before posenc 1.0 a minor version may change all of this.
 #ifndef POSENC_C_H
 #define POSENC_C_H
+// NOLINTBEGIN(readability-identifier-naming): C has its own style
 
 #include <stddef.h>
 #include <stdint.h>
@@ -480,4 +481,5 @@ POSENC_API posenc_status posenc_attend_linear(const posenc_attend_linear_args* a
 
 #include "posenc/c_porting.h"
 
+// NOLINTEND(readability-identifier-naming)
 #endif  // POSENC_C_H

@@ -1,7 +1,8 @@
-// The porter's kit in C, by the conventions of c.h, which includes this: checkpoints converted, golden vectors, and what is
-// wrong with a port.
+// The porter's kit in C, by the conventions of c.h, which includes this: checkpoints converted, golden vectors, and
+// what is wrong with a port.
 #ifndef POSENC_C_PORTING_H
 #define POSENC_C_PORTING_H
+// NOLINTBEGIN(readability-identifier-naming): C has its own style
 
 #include "posenc/c.h"
 
@@ -153,4 +154,5 @@ POSENC_API posenc_status posenc_diagnose_attention(const posenc_diagnose_attenti
 }
 #endif
 
+// NOLINTEND(readability-identifier-naming)
 #endif  // POSENC_C_PORTING_H

@@ -35,7 +35,7 @@ struct Slip {
 constexpr const char* kPair = "(a cos - b sin, b cos + a sin): check it line by line";
 
 const std::array<Slip, 10>& slips() {
-  static const std::array<Slip, 10> kSlips{{
+  static const std::array<Slip, 10> all{{
       {PortFact::rotation, "rotate_half without its minus: (a cos + b sin, b cos + a sin)",
        "rotate_half makes (-b, a) of (a, b)", Order::own,
        [](const Angles& x) {
@@ -84,7 +84,7 @@ const std::array<Slip, 10>& slips() {
          return Matrix{x.cos_a, -x.sin_a, x.sin_b, x.cos_b};
        }},
   }};
-  return kSlips;
+  return all;
 }
 
 // The pair whose angle a channel of the rotated ones has.

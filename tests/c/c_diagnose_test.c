@@ -31,7 +31,7 @@ static void rotate(float* x, double base) {
   for (int t = 0; t < kTokens; ++t) {
     for (int h = 0; h < kHeads; ++h) {
       for (int p = 0; p < kDim / 2; ++p) {
-        float* a = x + (t * kHeads + h) * kDim + p;
+        float* a = x + (size_t)((t * kHeads + h) * kDim + p);
         float* b = a + kDim / 2;
         const double angle = t * pow(base, -2.0 * p / kDim);
         const double was = *a;

@@ -36,7 +36,8 @@ std::size_t bucket(double distance, bool bidirectional, std::size_t buckets, dou
   } else {
     n = std::max(n, 0.0);
   }
-  const double exact = static_cast<double>(buckets / 2);
+  const auto half = buckets / 2;
+  const auto exact = static_cast<double>(half);
   if (n < exact || linear) return from + static_cast<std::size_t>(std::min(n, static_cast<double>(buckets - 1)));
   const double large =
       exact + std::floor(std::log(n / exact) / std::log(farthest / exact) * (static_cast<double>(buckets) - exact));
@@ -77,7 +78,8 @@ AttentionNumbers numbers_of(const AttentionPort& port, std::size_t queries, std:
   for (std::size_t h = 0; h < port.heads; ++h) {
     for (std::size_t i = 0; i < queries; ++i) {
       const auto place = static_cast<double>(keys - queries + i);
-      double most = port.sinks.empty() ? kHidden : port.sinks[h];
+      double most = kHidden;
+      if (!port.sinks.empty()) most = port.sinks[h];
       double* const z = out.scores.data() + (h * queries + i) * keys;
       double* const p = out.weights.data() + (h * queries + i) * keys;
       for (std::size_t j = 0; j < keys; ++j) {
@@ -178,8 +180,8 @@ bool is_causal(const PortedLayer& of) { return of.layer.mask.kind == MaskKind::c
 using Count = std::size_t;
 
 template <typename Spoil>
-AttentionFault fault(std::string name, PortFact fact, Spoil spoil) {
-  return {.name = std::move(name), .facts = {fact}, .spoil = spoil};
+AttentionFault fault(const std::string& name, PortFact fact, Spoil spoil) {
+  return {.name = name, .facts = {fact}, .spoil = spoil};
 }
 
 void window_of(AttentionPort& port, const PortedLayer& of, double past) {
@@ -261,8 +263,10 @@ std::vector<AttentionFault> attention_faults() {
     return has_window(of);
   }));
   out.push_back(fault("half of the window", PortFact::window, [](P& p, const L& of, Count, Count) {
-    if (has_window(of)) window_of(p, of, static_cast<double>((of.layer.mask.window->past + 1) / 2));
-    return has_window(of);
+    if (!has_window(of)) return false;
+    const std::int64_t half = (of.layer.mask.window->past + 1) / 2;
+    window_of(p, of, static_cast<double>(half));
+    return true;
   }));
   out.push_back(fault("sinks left out", PortFact::sinks, [](P& p, const L& of, Count, Count) {
     p.sinks.clear();

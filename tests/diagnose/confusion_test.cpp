@@ -66,7 +66,9 @@ bool is_lost_in_rounding(const PortedPlan& plan, const Fault& fault, const Tenso
   Port right = plan.port;
   if (!plan.coordinate) {
     const auto start = static_cast<double>(fault.start);
-    right.position = [start](std::size_t, std::size_t, std::size_t t, std::size_t) { return start + static_cast<double>(t); };
+    right.position = [start](std::size_t, std::size_t, std::size_t t, std::size_t) {
+      return start + static_cast<double>(t);
+    };
   }
   const Tensor as_planned = rotated(right, before);
   double change = 0;

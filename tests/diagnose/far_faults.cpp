@@ -48,22 +48,27 @@ Tensor spliced(const Tensor& early, const Tensor& late, std::size_t at) {
 
 std::vector<Fault> far_faults() {
   std::vector<Fault> out;
-  out.push_back(far_fault("right, from 32760 on", {}, 32760, [](double x) { return x; }, 1));
+  out.push_back(far_fault(
+      "right, from 32760 on", {}, 32760, [](double x) { return x; }, 1));
   out.back().right = true;
-  out.push_back(far_fault("right, from 1000000 on", {}, 1000000, [](double x) { return x; }, 1));
+  out.push_back(far_fault(
+      "right, from 1000000 on", {}, 1000000, [](double x) { return x; }, 1));
   out.back().right = true;
-  out.push_back(far_fault("int16 positions, from 32760 on", {PortFact::positions}, 32760,
-                          [](double x) { return wrapped(x, 65536); }, 12));
-  out.push_back(far_fault("uint16 positions, from 65530 on", {PortFact::positions}, 65530,
-                          [](double x) { return std::fmod(x, 65536); }, 12));
+  out.push_back(far_fault(
+      "int16 positions, from 32760 on", {PortFact::positions}, 32760, [](double x) { return wrapped(x, 65536); }, 12));
+  out.push_back(far_fault(
+      "uint16 positions, from 65530 on", {PortFact::positions}, 65530, [](double x) { return std::fmod(x, 65536); },
+      12));
   out.push_back(far_fault("float16 positions, from 3000 on", {PortFact::precision}, 3000,
                           [](double x) { return to_bits(x, 11); }));
   out.push_back(far_fault("bfloat16 positions, from 3000 on", {PortFact::precision}, 3000,
                           [](double x) { return to_bits(x, 8); }));
-  out.push_back(far_fault("clamped at 8191, from 8180 on", {PortFact::positions}, 8180,
-                          [](double x) { return std::min(x, 8191.0); }, 20));
-  out.push_back(far_fault("off by one, from 4096 on", {PortFact::offset}, 4096, [](double x) { return x - 1; }, 2));
-  out.push_back(far_fault("counted from 0 instead of 5000", {PortFact::offset}, 5000, [](double x) { return x - 5000; }, 2));
+  out.push_back(far_fault(
+      "clamped at 8191, from 8180 on", {PortFact::positions}, 8180, [](double x) { return std::min(x, 8191.0); }, 20));
+  out.push_back(far_fault(
+      "off by one, from 4096 on", {PortFact::offset}, 4096, [](double x) { return x - 1; }, 2));
+  out.push_back(far_fault(
+      "counted from 0 instead of 5000", {PortFact::offset}, 5000, [](double x) { return x - 5000; }, 2));
   out.push_back({.name = "the short list up to token 20, the long one after",
                  .facts = {PortFact::scaling},
                  .make = [](const PortedPlan& plan, const Tensor& before, std::mt19937_64&) -> std::optional<Tensor> {

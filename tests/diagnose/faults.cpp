@@ -148,10 +148,11 @@ std::vector<Fault> channel_faults() {
         std::ranges::reverse(port.inv_freq);
         return true;
       }));
-  out.push_back(port_fault("along the heads", {PortFact::layout}, [](Port& port, const PortedPlan& plan, const Tensor& x) {
-    port.position = [](std::size_t, std::size_t h, std::size_t, std::size_t) { return static_cast<double>(h); };
-    return x.sizes.tokens > 1 && x.sizes.heads > 1 && plan.axes == 1;
-  }));
+  out.push_back(
+      port_fault("along the heads", {PortFact::layout}, [](Port& port, const PortedPlan& plan, const Tensor& x) {
+        port.position = [](std::size_t, std::size_t h, std::size_t, std::size_t) { return static_cast<double>(h); };
+        return x.sizes.tokens > 1 && x.sizes.heads > 1 && plan.axes == 1;
+      }));
   out.push_back(
       port_fault("the other direction", {PortFact::direction}, [](Port& port, const PortedPlan&, const Tensor&) {
         port.direction = -1;
@@ -410,13 +411,13 @@ std::vector<Fault> other_faults() {
       port.inv_freq[p] *= 1 + 0.2 * std::sin(3.0 * static_cast<double>(p) + 1);
     return x.sizes.tokens > 1;
   }));
-  out.push_back(
-      port_fault("nothing known: positions squared over 8", {}, [](Port& port, const PortedPlan& plan, const Tensor& x) {
-        port.position = [](std::size_t, std::size_t, std::size_t t, std::size_t) {
-          return static_cast<double>(t) * static_cast<double>(t) / 8;
-        };
-        return x.sizes.tokens > 8 && plan.axes == 1;
-      }));
+  out.push_back(port_fault("nothing known: positions squared over 8", {},
+                           [](Port& port, const PortedPlan& plan, const Tensor& x) {
+                             port.position = [](std::size_t, std::size_t, std::size_t t, std::size_t) {
+                               return static_cast<double>(t) * static_cast<double>(t) / 8;
+                             };
+                             return x.sizes.tokens > 8 && plan.axes == 1;
+                           }));
   out.push_back(port_fault("nothing known: a frequency wrong in one pair", {},
                            [](Port& port, const PortedPlan&, const Tensor& x) {
                              port.inv_freq[2] *= 1.3;
@@ -452,8 +453,8 @@ std::vector<Fault> other_faults() {
 
 std::vector<Fault> faults() {
   std::vector<Fault> out = right_ports();
-  for (auto* more : {channel_faults, frequency_faults, position_faults, far_faults, axis_faults, slip_faults,
-                     other_faults}) {
+  for (auto* more :
+       {channel_faults, frequency_faults, position_faults, far_faults, axis_faults, slip_faults, other_faults}) {
     for (Fault& fault : more()) out.push_back(std::move(fault));
   }
   return out;

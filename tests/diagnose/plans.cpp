@@ -82,13 +82,12 @@ std::vector<PortedPlan> ported_plans() {
                .short_factor = shorts, .long_factor = longs, .original_max_position_embeddings = 4096, .factor = 32}},
       f, std::sqrt(1 + std::log(32.0) / std::log(4096.0))));
   // Dynamic NTK at twice the trained length: base (s L / M - (s - 1))^(d / (d - 2)).
-  PortedPlan dynamic =
-      ported("llama-dynamic",
-             {.pairing = Pairing::half,
-              .head_dim = 64,
-              .dim = 64,
-              .scaling = DynamicScaling{.factor = 4, .max_position_embeddings = 2048}},
-             plain_frequencies(10000 * std::pow(4.0 * 4096 / 2048 - 3, 64.0 / 62), 64));
+  PortedPlan dynamic = ported("llama-dynamic",
+                              {.pairing = Pairing::half,
+                               .head_dim = 64,
+                               .dim = 64,
+                               .scaling = DynamicScaling{.factor = 4, .max_position_embeddings = 2048}},
+                              plain_frequencies(10000 * std::pow(4.0 * 4096 / 2048 - 3, 64.0 / 62), 64));
   dynamic.plan.length = 4096;
   out.push_back(std::move(dynamic));
   const auto with_axes = [](std::string name, Rope rope, AxisMap axes, std::vector<double> inv_freq, auto coordinate) {
@@ -123,14 +122,9 @@ std::vector<PortedPlan> ported_plans() {
   std::vector<double> each = plain_frequencies(10000, 40);
   for (int p = 0; p < 40; ++p) grid.of_pair.push_back(p / 20);
   each.insert(each.end(), each.begin(), each.end());
-  out.push_back(with_axes("vision",
-                          {.pairing = Pairing::half,
-                           .head_dim = 80,
-                           .dim = 80,
-                           .axis_frequencies = AxisFrequencies::per_axis},
-                          grid, each, [](std::size_t axis, std::size_t t) {
-                            return static_cast<double>(axis == 0 ? t / 7 : t % 7);
-                          }));
+  out.push_back(with_axes(
+      "vision", {.pairing = Pairing::half, .head_dim = 80, .dim = 80, .axis_frequencies = AxisFrequencies::per_axis},
+      grid, each, [](std::size_t axis, std::size_t t) { return static_cast<double>(axis == 0 ? t / 7 : t % 7); }));
   return out;
 }
 

@@ -14,7 +14,8 @@ struct Turn {
 // Each pair of a port's channels through `of(a, b, turn of a, turn of b)`, which gives both new values.
 // `channels`: which pair's angle each rotated channel has, by its number in the order of the port's pairing.
 template <typename Of>
-Fault slip(std::string name, std::vector<PortFact> facts, bool other_order, Of of, bool other_channels = false) {
+Fault slip(const std::string& name, const std::vector<PortFact>& facts, bool other_order, Of of,
+           bool other_channels = false) {
   const auto make = [of, other_order, other_channels](const PortedPlan& plan, const Tensor& before,
                                                       std::mt19937_64&) -> std::optional<Tensor> {
     const Port& port = plan.port;
@@ -47,7 +48,7 @@ Fault slip(std::string name, std::vector<PortFact> facts, bool other_order, Of o
     round_all(after);
     return after;
   };
-  return {.name = std::move(name), .facts = std::move(facts), .make = make};
+  return {.name = name, .facts = facts, .make = make};
 }
 
 using Both = std::pair<double, double>;

@@ -354,7 +354,9 @@ void add_confirmed(const std::vector<Weighed>& all, const Stage& stage, const Du
           formatted("{}: {} would make the same {} here", name(change.fact), change.found, whole(stage.stage)));
     }
   }
-  for (const auto& [fact, known] : apart) {
+  for (const auto& entry : apart) {
+    const PortFact fact = entry.first;
+    const bool known = entry.second;
     const bool told = std::ranges::any_of(out.confirmed, [&](const PortFinding& f) { return f.fact == fact; }) ||
                       std::ranges::any_of(out.findings, [&](const PortFinding& f) { return f.fact == fact; });
     if (!known || told) continue;

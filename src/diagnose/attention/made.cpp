@@ -144,7 +144,8 @@ Scores softmax_weights(const Scores& scores, const Seen& seen, const std::vector
   for (std::size_t h = 0; h < dumped.heads; ++h) {
     for (std::size_t i = 0; i < dumped.queries; ++i) {
       const std::size_t from = dumped.at(h, i, 0);
-      double largest = sinks.empty() ? kUnseen : sinks[h];
+      double largest = kUnseen;
+      if (!sinks.empty()) largest = sinks[h];
       for (std::size_t j = 0; j < dumped.keys; ++j) {
         if (seen[i * dumped.keys + j] != 0) largest = std::max(largest, scores[from + j]);
       }

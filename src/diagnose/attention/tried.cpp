@@ -150,10 +150,9 @@ void add_masks(const AttentionDumpArgs& args, const DumpedAttention& dumped, con
   for (char& seen : inverted) seen = seen == 0 ? 1 : 0;
   with(std::move(inverted), mask_change("inverted: what should be seen is hidden", "exchange seen and hidden"));
   if (!dumped.given.empty()) {
-    AttentionDumpArgs without = args;
     DumpedAttention all = dumped;
     all.given.clear();
-    with(seen_keys(layer.mask, without, all), mask_change("attn_mask left out", "hide what attn_mask hides"));
+    with(seen_keys(layer.mask, args, all), mask_change("attn_mask left out", "hide what attn_mask hides"));
   }
   if (causal) {
     const std::int64_t before = dumped.last_order - (dumped.all_queries - 1);
@@ -320,8 +319,8 @@ void add_biases(const AttentionDumpArgs& args, const DumpedAttention& dumped, co
          "half of the buckets exact, the others logarithmic",
          "beyond half of the buckets take the logarithm of the distance");
   }
-  const auto t5 = [&](auto change, std::string found, std::string expected) {
-    changed(with_term<T5Bias>(layer, change), std::move(found), std::move(expected));
+  const auto t5 = [&](auto change, const std::string& found, const std::string& expected) {
+    changed(with_term<T5Bias>(layer, change), found, expected);
   };
   for (const ScoreTerm& term : layer.score) {
     const auto* own = std::get_if<T5Bias>(&term);
