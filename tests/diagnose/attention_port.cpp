@@ -321,8 +321,8 @@ std::vector<AttentionFault> attention_faults() {
     p.bias = {};
     return is_t5(of);
   }));
-  const auto heads = [&](std::string name, bool keys, bool values) {
-    out.push_back(fault(std::move(name), PortFact::kv_heads, [keys, values](P& p, const L&, Count, Count) {
+  const auto heads = [&](const std::string& name, bool keys, bool values) {
+    out.push_back(fault(name, PortFact::kv_heads, [keys, values](P& p, const L&, Count, Count) {
       const auto in_turn = [kv = p.kv_heads](std::size_t h) { return h % kv; };
       if (keys) p.k_head = in_turn;
       if (values) p.v_head = in_turn;

@@ -8,7 +8,7 @@ namespace {
 
 // Positions from `start` on, spoiled.
 template <typename Position>
-Fault far_fault(std::string name, std::vector<PortFact> facts, std::int64_t start, Position position,
+Fault far_fault(const std::string& name, const std::vector<PortFact>& facts, std::int64_t start, Position position,
                 std::size_t least_tokens = 8) {
   const auto make = [=](const PortedPlan& plan, const Tensor& before, std::mt19937_64&) -> std::optional<Tensor> {
     if (before.sizes.tokens < least_tokens || plan.axes > 1) return {};
@@ -20,7 +20,7 @@ Fault far_fault(std::string name, std::vector<PortFact> facts, std::int64_t star
     };
     return rotated(port, before);
   };
-  return {.name = std::move(name), .facts = std::move(facts), .make = make, .start = start};
+  return {.name = name, .facts = facts, .make = make, .start = start};
 }
 
 double wrapped(double x, double turn) { return x >= turn / 2 ? x - turn : x; }
