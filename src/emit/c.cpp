@@ -1,4 +1,6 @@
 // C11: tables in double, tensors in float. `gcc -std=c11 -Wall -Wextra -Werror` takes it; it needs <math.h> alone.
+#include <string>
+
 #include "base/formatted.h"
 #include "emit/back_ends.h"
 #include "emit/c_like.h"
@@ -6,43 +8,7 @@
 namespace posenc::code {
 namespace {
 
-std::string c_function_name(Op op, bool is_wide) {
-  const auto suffixed = [&](const char* name) { return std::string(name) + (is_wide ? "" : "f"); };
-  switch (op) {
-    case Op::power: return suffixed("pow");
-    case Op::exponential: return suffixed("exp");
-    case Op::logarithm: return suffixed("log");
-    case Op::logarithm_1p: return suffixed("log1p");
-    case Op::cosine: return suffixed("cos");
-    case Op::floor: return suffixed("floor");
-    case Op::absolute: return suffixed("fabs");
-    case Op::smaller: return suffixed("fmin");
-    case Op::larger: return suffixed("fmax");
-    case Op::whole:
-    case Op::real:
-    case Op::pi:
-    case Op::name:
-    case Op::constant:
-    case Op::element:
-    case Op::call:
-    case Op::add:
-    case Op::subtract:
-    case Op::multiply:
-    case Op::divide:
-    case Op::floor_divide:
-    case Op::remainder:
-    case Op::negate:
-    case Op::less:
-    case Op::at_most:
-    case Op::equal:
-    case Op::both:
-    case Op::choose:
-    case Op::single:
-    case Op::truncate:
-    case Op::round_bfloat16: break;  // no functions of <math.h>
-  }
-  return {};
-}
+std::string c_function_name(Op op, bool is_wide) { return std::string(math_name(op)) + (is_wide ? "" : "f"); }
 
 Dialect c_dialect() {
   return {.function = "static ",

@@ -169,6 +169,44 @@ std::string called_for(const Recipe& recipe, const Function& function) {
 
 }  // namespace
 
+// The switch names all operations, so that a new one is decided upon.
+std::string_view math_name(Op op) {
+  switch (op) {
+    case Op::power: return "pow";
+    case Op::exponential: return "exp";
+    case Op::logarithm: return "log";
+    case Op::logarithm_1p: return "log1p";
+    case Op::cosine: return "cos";
+    case Op::floor: return "floor";
+    case Op::absolute: return "fabs";
+    case Op::smaller: return "fmin";
+    case Op::larger: return "fmax";
+    case Op::whole:
+    case Op::real:
+    case Op::pi:
+    case Op::name:
+    case Op::constant:
+    case Op::element:
+    case Op::call:
+    case Op::add:
+    case Op::subtract:
+    case Op::multiply:
+    case Op::divide:
+    case Op::floor_divide:
+    case Op::remainder:
+    case Op::negate:
+    case Op::less:
+    case Op::at_most:
+    case Op::equal:
+    case Op::both:
+    case Op::choose:
+    case Op::single:
+    case Op::truncate:
+    case Op::round_bfloat16: break;  // no functions of <math.h>
+  }
+  return {};
+}
+
 std::string declared(std::string_view pattern, std::string_view name) { return replaced(pattern, '@', name); }
 
 std::string c_cast(const Dialect& dialect, std::string_view type, std::string_view value) {

@@ -13,6 +13,9 @@
 
 namespace posenc::code {
 
+// An operation in <math.h>, of doubles: "pow". Empty: it is no function there.
+std::string_view math_name(Op op);
+
 struct Dialect {
   std::string function;  // before a helper's type: "static "
   std::function<std::string(std::string_view)> constant;

@@ -1,4 +1,6 @@
 // C++20: a header of inline functions over std::span, tables in double, tensors in float.
+#include <string>
+
 #include "base/formatted.h"
 #include "emit/back_ends.h"
 #include "emit/c_like.h"
@@ -6,42 +8,7 @@
 namespace posenc::code {
 namespace {
 
-std::string cpp_function_name(Op op, bool) {
-  switch (op) {
-    case Op::power: return "std::pow";
-    case Op::exponential: return "std::exp";
-    case Op::logarithm: return "std::log";
-    case Op::logarithm_1p: return "std::log1p";
-    case Op::cosine: return "std::cos";
-    case Op::floor: return "std::floor";
-    case Op::absolute: return "std::abs";
-    case Op::smaller: return "std::fmin";
-    case Op::larger: return "std::fmax";
-    case Op::whole:
-    case Op::real:
-    case Op::pi:
-    case Op::name:
-    case Op::constant:
-    case Op::element:
-    case Op::call:
-    case Op::add:
-    case Op::subtract:
-    case Op::multiply:
-    case Op::divide:
-    case Op::floor_divide:
-    case Op::remainder:
-    case Op::negate:
-    case Op::less:
-    case Op::at_most:
-    case Op::equal:
-    case Op::both:
-    case Op::choose:
-    case Op::single:
-    case Op::truncate:
-    case Op::round_bfloat16: break;  // no functions of <cmath>
-  }
-  return {};
-}
+std::string cpp_function_name(Op op, bool) { return "std::" + std::string(math_name(op)); }
 
 Dialect cpp_dialect() {
   return {.function = "inline ",

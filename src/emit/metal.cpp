@@ -3,6 +3,7 @@
 // radians at position 100000.
 #include <cmath>
 #include <numbers>
+#include <string>
 
 #include "base/formatted.h"
 #include "emit/back_ends.h"
@@ -12,41 +13,10 @@
 namespace posenc::code {
 namespace {
 
+// log1p stands in the text itself (add_log1p below): Metal has none.
 std::string metal_function_name(Op op, bool) {
-  switch (op) {
-    case Op::power: return "precise::pow";
-    case Op::exponential: return "precise::exp";
-    case Op::logarithm: return "precise::log";
-    case Op::cosine: return "precise::cos";
-    case Op::floor: return "floor";
-    case Op::absolute: return "fabs";
-    case Op::smaller: return "fmin";
-    case Op::larger: return "fmax";
-    case Op::logarithm_1p: return "log1p";  // add_log1p below: Metal has none
-    case Op::whole:
-    case Op::real:
-    case Op::pi:
-    case Op::name:
-    case Op::constant:
-    case Op::element:
-    case Op::call:
-    case Op::add:
-    case Op::subtract:
-    case Op::multiply:
-    case Op::divide:
-    case Op::floor_divide:
-    case Op::remainder:
-    case Op::negate:
-    case Op::less:
-    case Op::at_most:
-    case Op::equal:
-    case Op::both:
-    case Op::choose:
-    case Op::single:
-    case Op::truncate:
-    case Op::round_bfloat16: break;  // no functions of metal_math
-  }
-  return {};
+  const bool is_fast_by_default = op == Op::power || op == Op::exponential || op == Op::logarithm || op == Op::cosine;
+  return (is_fast_by_default ? "precise::" : "") + std::string(math_name(op));
 }
 
 Dialect metal_dialect() {
