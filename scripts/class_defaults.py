@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes src/plan/families/class_defaults.cpp: what a config key means when the file leaves it out, a row for each
-configuration class.
+configuration class; and wrapper_texts.cpp beside it: where classes of several parts look for their text.
 
 The values are read from the configuration classes of the installed transformers: the declared field
 defaults, the fallbacks written into a class's __post_init__ and convert_rope_params_to_dict, and the
@@ -20,6 +20,7 @@ import transformers
 from class_keys import MOVED, ROPE, aliases, key_names, keys_that_are_read
 
 OUT = Path(__file__).resolve().parent.parent / "src/plan/families/class_defaults.cpp"
+WRAPPERS = OUT.with_name("wrapper_texts.cpp")
 
 # Model type in the file -> the class that decides. A composite model gives its text decoder.
 CLASSES = dict(line.split("\t") for line in Path(__file__).with_suffix(".tsv").read_text().splitlines()[1:])
@@ -313,26 +314,41 @@ constexpr ClassDefaults kClassDefaults[] = {{
 }};
 // clang-format on
 
-// clang-format off
-constexpr WrapperText kWrapperTexts[] = {{
-{wrappers}
-}};
-// clang-format on
-
 static_assert(std::ranges::adjacent_find(kClassDefaults, std::ranges::greater_equal(), &ClassDefaults::model_type) ==
               std::ranges::end(kClassDefaults));
 
 }}  // namespace
 
 std::span<const ClassDefaults> class_defaults() noexcept {{ return kClassDefaults; }}
-std::span<const WrapperText> wrapper_texts() noexcept {{ return kWrapperTexts; }}
 std::string_view class_defaults_version() noexcept {{ return "{version}"; }}
 
 }}  // namespace posenc::plan
 """,
         encoding="ascii",
     )
-    print(f"class_defaults.cpp: transformers {version}")
+    WRAPPERS.write_text(
+        f"""\
+// Made by scripts/class_defaults.py from transformers {version}; do not edit.
+#include "plan/families/class_defaults.h"
+
+namespace posenc::plan {{
+namespace {{
+
+// clang-format off
+constexpr WrapperText kWrapperTexts[] = {{
+{wrappers}
+}};
+// clang-format on
+
+}}  // namespace
+
+std::span<const WrapperText> wrapper_texts() noexcept {{ return kWrapperTexts; }}
+
+}}  // namespace posenc::plan
+""",
+        encoding="ascii",
+    )
+    print(f"class_defaults.cpp, wrapper_texts.cpp: transformers {version}")
 
 
 if __name__ == "__main__":
