@@ -1,5 +1,5 @@
 // The parts of the rotation in AVX2. Compiled with that instruction set alone; called where the machine has it.
-#include "kernels/floats_avx2.h"
+#include "kernels/isa/floats_avx2.h"
 #include "rotate_floors_loop.h"
 
 namespace posenc::bench {

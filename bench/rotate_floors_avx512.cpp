@@ -1,5 +1,5 @@
 // The parts of the rotation in AVX-512, and the orders of loads and stores, whose lines are its registers.
-#include "kernels/floats_avx512.h"
+#include "kernels/isa/floats_avx512.h"
 #include "rotate_floors_loop.h"
 #include "rotate_orders_loop.h"
 

@@ -1,5 +1,5 @@
 // The parts of kernels/rotate_loop.h by themselves, over the same vectors.
-// V: the instruction set's vector of floats (kernels/floats_avx2.h ...); E: the element type. So a part is compiled
+// V: the instruction set's vector of floats (kernels/isa/floats_avx2.h ...); E: the element type. So a part is compiled
 // from the kernel's own code, with something left out.
 #pragma once
 

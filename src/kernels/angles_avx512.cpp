@@ -2,7 +2,7 @@
 // (x86-64-v4): KernelTable::angles. src/cpu/machine/dispatch.h chooses at run time; CMakeLists.txt here has the
 // compiler flags.
 #include "kernels/angles_loop.h"
-#include "kernels/vec_avx512.h"
+#include "kernels/isa/vec_avx512.h"
 
 namespace posenc::kernels {
 

@@ -2,7 +2,7 @@
 // any of the others and as the judge of them in tests: KernelTable::angles. src/cpu/machine/dispatch.h chooses at run
 // time; CMakeLists.txt here has the compiler flags.
 #include "kernels/angles_loop.h"
-#include "kernels/vec_scalar.h"
+#include "kernels/isa/vec_scalar.h"
 
 namespace posenc::kernels {
 

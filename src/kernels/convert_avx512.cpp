@@ -1,7 +1,7 @@
 // Conversion between f32, f16 and bf16 of kernels/convert_loop.h, compiled for AVX-512 F, DQ, VL and BW (x86-64-v4):
 // KernelTable::convert. src/cpu/machine/dispatch.h chooses at run time; CMakeLists.txt here has the compiler flags.
 #include "kernels/convert_loop.h"
-#include "kernels/floats_avx512.h"
+#include "kernels/isa/floats_avx512.h"
 
 namespace posenc::kernels {
 

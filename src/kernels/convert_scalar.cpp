@@ -2,7 +2,7 @@
 // the others and as the judge of them in tests: KernelTable::convert. src/cpu/machine/dispatch.h chooses at run time;
 // CMakeLists.txt here has the compiler flags.
 #include "kernels/convert_loop.h"
-#include "kernels/floats_scalar.h"
+#include "kernels/isa/floats_scalar.h"
 
 namespace posenc::kernels {
 

@@ -1,7 +1,7 @@
 // The input stage of kernels/input_loop.h, compiled for plain C++, for machines without any of the others and as the
 // judge of them in tests: KernelTable::input. src/cpu/machine/dispatch.h chooses at run time; CMakeLists.txt here has
 // the compiler flags.
-#include "kernels/floats_scalar.h"
+#include "kernels/isa/floats_scalar.h"
 #include "kernels/input_loop.h"
 
 namespace posenc::kernels {

@@ -1,6 +1,6 @@
 // QK norm (RMSNorm, LayerNorm, L2) of kernels/norm_loop.h, compiled for AVX2 with FMA3 and F16C (x86-64-v3):
 // KernelTable::normalise. src/cpu/machine/dispatch.h chooses at run time; CMakeLists.txt here has the compiler flags.
-#include "kernels/floats_avx2.h"
+#include "kernels/isa/floats_avx2.h"
 #include "kernels/norm_loop.h"
 
 namespace posenc::kernels {

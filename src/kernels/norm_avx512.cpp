@@ -1,6 +1,6 @@
 // QK norm (RMSNorm, LayerNorm, L2) of kernels/norm_loop.h, compiled for AVX-512 F, DQ, VL and BW (x86-64-v4):
 // KernelTable::normalise. src/cpu/machine/dispatch.h chooses at run time; CMakeLists.txt here has the compiler flags.
-#include "kernels/floats_avx512.h"
+#include "kernels/isa/floats_avx512.h"
 #include "kernels/norm_loop.h"
 
 namespace posenc::kernels {

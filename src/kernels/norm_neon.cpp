@@ -1,6 +1,6 @@
 // QK norm (RMSNorm, LayerNorm, L2) of kernels/norm_loop.h, compiled for NEON (every AArch64): KernelTable::normalise.
 // src/cpu/machine/dispatch.h chooses at run time; CMakeLists.txt here has the compiler flags.
-#include "kernels/floats_neon.h"
+#include "kernels/isa/floats_neon.h"
 #include "kernels/norm_loop.h"
 
 namespace posenc::kernels {

@@ -1,7 +1,7 @@
 // QK norm (RMSNorm, LayerNorm, L2) of kernels/norm_loop.h, compiled for plain C++, for machines without any of the
 // others and as the judge of them in tests: KernelTable::normalise. src/cpu/machine/dispatch.h chooses at run time;
 // CMakeLists.txt here has the compiler flags.
-#include "kernels/floats_scalar.h"
+#include "kernels/isa/floats_scalar.h"
 #include "kernels/norm_loop.h"
 
 namespace posenc::kernels {

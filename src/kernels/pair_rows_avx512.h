@@ -3,7 +3,7 @@
 // pairs_avx512.cpp and pairs_amx.cpp.
 #pragma once
 
-#include "kernels/floats_avx512.h"
+#include "kernels/isa/floats_avx512.h"
 #include "kernels/load_floats.h"
 #include "kernels/pairs.h"
 

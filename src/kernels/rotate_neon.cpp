@@ -1,6 +1,6 @@
 // The RoPE kernel of kernels/rotate_loop.h, compiled for NEON (every AArch64): KernelTable::rotate.
 // src/cpu/machine/dispatch.h chooses at run time; CMakeLists.txt here has the compiler flags.
-#include "kernels/floats_neon.h"
+#include "kernels/isa/floats_neon.h"
 #include "kernels/rotate_loop.h"
 
 namespace posenc::kernels {
