@@ -109,7 +109,7 @@ Spelling spelling(const Expr& expr, const Dialect& dialect, bool is_wide) {
     case Op::exponential:
     case Op::logarithm:
     case Op::logarithm_1p:
-    case Op::cosine: return called(c_call(dialect.mathematics(expr.op, is_wide), 1));
+    case Op::cosine:
     case Op::floor: return called(c_call(dialect.mathematics(expr.op, is_wide), 1));
     case Op::single:
       if (expr.of[0].type != Type::whole && !is_wide) return {"{0}", kAtom, {kAtom, 0, 0}};

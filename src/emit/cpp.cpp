@@ -54,8 +54,7 @@ void add_cpp_constants(Lines& out, const Recipe& recipe, const Dialect& dialect)
       }
     }
     if (!one.note.empty()) out.comment("// ", one.note);
-    out.add(
-        list_text(elements, "constexpr " + type + " " + name + formatted("[{}] = {{", elements.size()), "};", 0, 4));
+    out.add(list_text(elements, formatted("constexpr {} {}[{}] = {{", type, name, elements.size()), "};", 0, 4));
   }
 }
 

@@ -55,8 +55,7 @@ void add_cuda_constants(Lines& out, const Recipe& recipe) {
       }
     }
     if (!one.note.empty()) out.comment("// ", one.note);
-    out.add(
-        list_text(elements, "__constant__ " + type + " " + name + formatted("[{}] = {{", elements.size()), "};", 0, 4));
+    out.add(list_text(elements, formatted("__constant__ {} {}[{}] = {{", type, name, elements.size()), "};", 0, 4));
   }
   if (uses(recipe, Op::pi)) out.add("constexpr double PI = 3.141592653589793;");
 }

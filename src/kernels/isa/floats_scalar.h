@@ -59,7 +59,9 @@ struct ScalarFloats {
   }
   // p[row[0] step] p[row[1] step + 1], of whole numbers.
   static Floats gather_rows(const float* p, Floats row, std::int32_t step) noexcept {
-    return {{p[static_cast<std::int32_t>(row.lane[0]) * step], p[static_cast<std::int32_t>(row.lane[1]) * step + 1]}};
+    const std::int64_t first = std::int64_t{static_cast<std::int32_t>(row.lane[0])} * step;
+    const std::int64_t second = std::int64_t{static_cast<std::int32_t>(row.lane[1])} * step;
+    return {{p[first], p[second + 1]}};
   }
   // Of each the sum of its lanes: p[0] ... p[3] of the first row, the next row `step` floats further on.
   template <int kRows>
