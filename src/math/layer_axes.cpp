@@ -10,7 +10,7 @@ namespace posenc::math {
 std::int64_t axes_of(const LayerPlan& layer) {
   std::int64_t axes = 1;
   for (const Rotate& one : layer.rotate) {
-    if (one.role == RotateRole::main) axes = std::max(axes, std::ssize(rope(one).axes.names));
+    if (one.role == RotateRole::main) axes = std::max<std::int64_t>(axes, std::ssize(rope(one).axes.names));
   }
   for (const ScoreTerm& term : layer.score) {
     const bool is_grid = std::holds_alternative<GridBias>(term) || std::holds_alternative<DecomposedHw>(term);

@@ -3,6 +3,7 @@
 #include "io/gguf/gguf_types.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/formatted.h"
 
@@ -56,8 +57,9 @@ std::optional<GgufType> gguf_type(std::uint32_t number) noexcept {
 std::uint64_t gguf_size(GgufType type) noexcept { return kValueTypes[static_cast<std::size_t>(type)].bytes; }
 
 std::optional<GgmlType> ggml_type(std::uint32_t number) noexcept {
-  const auto* const found = std::ranges::find(kGgmlTypes, number, &GgmlType::number);
-  if (found == kGgmlTypes.end()) return {};
+  const std::span types(kGgmlTypes);
+  const auto found = std::ranges::find(types, number, &GgmlType::number);
+  if (found == types.end()) return {};
   return *found;
 }
 
