@@ -25,6 +25,7 @@
 #include "posenc/read_plan.h"           // from a model's files to its plan
 #include "posenc/reference.h"           // the float64 reference
 #include "posenc/regions.h"             // where queries and keys stand in SelfExtend, ReRoPE, dual chunk
+#include "posenc/report.h"
 #include "posenc/rope.h"                // the rotary scheme and its frequencies
 #include "posenc/rotary_table.h"        // tables of cos and sin
 #include "posenc/rotate.h"              // applies RoPE to q and k

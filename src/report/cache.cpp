@@ -1,0 +1,89 @@
+// The size of a model's KV cache by length.
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "io/json/json_writer.h"
+#include "report/parts.h"
+
+namespace posenc::report {
+namespace {
+
+using io::JsonLayout;
+using io::JsonWriter;
+
+constexpr double kBytesOfNumber = 2.0;
+
+// Cross attention keeps what an encoder gave, once; its length is another.
+bool caches(const LayerPlan& layer) { return layer.kind == LayerKind::attention && !layer.kv_from; }
+
+std::int64_t numbers_of_token(const LayerPlan& layer) { return layer.kv_heads * (layer.head_dim + layer.value_dim); }
+
+// What a causal layer must keep; none: all. A window that also sees the future is an encoder's, which keeps nothing.
+std::optional<std::int64_t> most_tokens(const LayerPlan& layer) {
+  std::optional<std::int64_t> most;
+  if (layer.mask.window) most = layer.mask.window->past + 1;
+  if (layer.mask.chunk) most = std::min(most.value_or(*layer.mask.chunk), *layer.mask.chunk);
+  return most;
+}
+
+double kept_tokens(const LayerPlan& layer, std::int64_t length) {
+  const std::int64_t kept = std::min(length, most_tokens(layer).value_or(length));
+  // Besides its window, keys that are made of so many tokens each.
+  const std::int64_t made = layer.compression && kept < length ? length / *layer.compression : 0;
+  return static_cast<double>(kept + made);
+}
+
+bool decodes(const Stack& stack) {
+  return std::ranges::any_of(stack.layers, [](const LayerPlan& layer) {
+    return layer.kind == LayerKind::attention && layer.mask.kind != MaskKind::bidirectional;
+  });
+}
+
+}  // namespace
+
+void write_cache(JsonWriter& json, const LayerPlan& layer) {
+  if (layer.kind != LayerKind::attention || layer.mask.kind == MaskKind::bidirectional) {
+    json.null();
+    return;
+  }
+  json.begin_object(JsonLayout::line);
+  json.member("numbers_per_token", caches(layer) ? numbers_of_token(layer) : 0);
+  json.key("most_tokens");
+  const auto most = most_tokens(layer);
+  most ? json.value(*most) : json.null();
+  json.key("shared_from");
+  layer.kv_from ? json.value(*layer.kv_from) : json.null();
+  json.end_object();
+}
+
+std::vector<CacheSize> cache_sizes(const Plan& plan, const Lengths& lengths) {
+  std::vector<CacheSize> out;
+  if (!std::ranges::any_of(plan.stacks, decodes)) return out;
+  for (const std::int64_t length : doubling(1024, lengths.target)) {
+    CacheSize size{.tokens = length};
+    for (const Stack& stack : plan.stacks) {
+      if (!decodes(stack)) continue;
+      for (const LayerPlan& layer : stack.layers) {
+        if (!caches(layer)) continue;
+        size.bytes += kBytesOfNumber * static_cast<double>(numbers_of_token(layer)) * kept_tokens(layer, length);
+      }
+    }
+    out.push_back(size);
+  }
+  return out;
+}
+
+void write_cache_sizes(JsonWriter& json, const Plan& plan, const Lengths& lengths) {
+  json.begin_array();
+  for (const CacheSize& size : cache_sizes(plan, lengths)) {
+    json.begin_object(JsonLayout::line);
+    json.member("tokens", size.tokens);
+    json.member("bytes", size.bytes);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace posenc::report

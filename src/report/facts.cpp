@@ -1,0 +1,104 @@
+// A layer's facts as rows of a table, each with the key of the file, or the default, that decided it.
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/formatted.h"
+#include "io/json/json_writer.h"
+#include "plan/json/fact_tree.h"
+#include "report/parts.h"
+
+namespace posenc::report {
+namespace {
+
+using io::JsonLayout;
+using io::JsonWriter;
+
+// Lists of more numbers than these stand among the numbers of a rotation, not among the facts.
+constexpr std::size_t kLongestJson = 400;
+
+std::int64_t whole(std::string_view text) {
+  std::int64_t n = -1;
+  std::from_chars(text.data(), text.data() + text.size(), n);
+  return n;
+}
+
+// Whether "0-4,6-10" has that place.
+bool holds(std::string_view places, std::int64_t place) {
+  while (!places.empty()) {
+    const std::string_view part = places.substr(0, places.find(','));
+    const std::size_t dash = part.find('-');
+    const std::int64_t low = whole(part.substr(0, dash));
+    const std::int64_t high = dash == std::string_view::npos ? low : whole(part.substr(dash + 1));
+    if (low <= place && place <= high) return true;
+    places.remove_prefix(std::min(part.size() + 1, places.size()));
+  }
+  return false;
+}
+
+// Of one layer: "rotate/0/base" -> "/rope_theta".
+std::unordered_map<std::string_view, std::string_view> sources_of(const Plan& plan, std::size_t stack,
+                                                                  std::int64_t place) {
+  std::unordered_map<std::string_view, std::string_view> out;
+  const std::string prefix = formatted("/stacks/{}/layers/", stack);
+  for (const ValueSource& source : plan.sources) {
+    std::string_view where = source.where;
+    if (!where.starts_with(prefix)) continue;
+    where.remove_prefix(prefix.size());
+    const std::size_t slash = where.find('/');
+    if (slash == std::string_view::npos || !holds(where.substr(0, slash), place)) continue;
+    out.emplace(where.substr(slash + 1), source.from);
+  }
+  return out;
+}
+
+class FactRows {
+ public:
+  FactRows(JsonWriter& json, std::unordered_map<std::string_view, std::string_view> sources)
+      : json_(json), sources_(std::move(sources)) {}
+
+  // A fact that has members is a row for each of them. `from` holds for all that stands below.
+  void add(const plan::Fact& fact, const std::string& path, std::string_view from = {}) {
+    if (const auto found = sources_.find(path); found != sources_.end()) from = found->second;
+    if (!fact.kind.empty()) write(path + "/kind", std::string(fact.kind), {}, from);
+    if (fact.has_members && !fact.members.empty()) {
+      for (const plan::Fact& member : fact.members)
+        add(member, path.empty() ? member.key : path + "/" + member.key, from);
+    } else if (fact.kind.empty()) {
+      write(path, fact.words, fact.json, from);
+    }
+  }
+
+ private:
+  void write(const std::string& path, const std::string& words, const std::string& value, std::string_view from) {
+    json_.begin_object(JsonLayout::line);
+    json_.member("fact", path);
+    json_.member("words", words);
+    json_.key("value");
+    if (value.empty()) {
+      json_.value(words);
+    } else if (value.size() > kLongestJson) {
+      json_.null();
+    } else {
+      json_.verbatim(value);
+    }
+    json_.key("from");
+    from.empty() ? json_.null() : json_.value(from);
+    json_.end_object();
+  }
+
+  JsonWriter& json_;
+  std::unordered_map<std::string_view, std::string_view> sources_;
+};
+
+}  // namespace
+
+void write_facts(JsonWriter& json, const Plan& plan, std::size_t stack, const Kind& kind) {
+  FactRows rows(json, sources_of(plan, stack, kind.run.layers.front()));
+  json.begin_array();
+  for (const plan::Fact& fact : plan::layer_facts(*kind.layer).members) rows.add(fact, fact.key);
+  json.end_array();
+}
+
+}  // namespace posenc::report

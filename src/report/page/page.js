@@ -1,0 +1,86 @@
+// ---- the page ----
+
+// A file by its last two parts: the whole path is in the tip.
+function shortName(model) {
+  const parts = model.name.split("/").filter(Boolean);
+  return parts.length > 2 ? parts.slice(-2).join("/") : model.name;
+}
+
+function stackView(model, stack, key) {
+  const section = element("section", { "aria-label": stack.name });
+  section.append(element("h2", {}, stack.name));
+  if (!stack.known) {
+    section.append(element("p", { class: "bad" }, `Not known: ${stack.unknown.join("; ") || "see the warnings"}. What follows was read, and is not what the model is known to do.`));
+  }
+  if (!stack.kinds.length) return section;
+  const body = element("div");
+  const buttons = stack.kinds.map((kind, n) => element("button", { type: "button", "data-kind": kind.name }, swatch(n), `${kind.name}: ${kind.count} \u00d7 ${summary(kind)}`));
+  const select = (n) => {
+    buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(k === n)));
+    body.replaceChildren(kindView(model, stack.kinds[n], key));
+    choose(key, n);
+  };
+  buttons.forEach((button, n) => button.addEventListener("click", () => select(n)));
+  section.append(element("p", { class: "quiet" }, `${stack.layers} layers, the first on the left.`),
+    strip(stack, select), element("div", { class: "kinds", role: "group", "aria-label": "Kinds of layers" }, buttons), body);
+  const first = chosen(key, 0, stack.kinds.length - 1, 0);
+  buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(k === first)));
+  body.append(kindView(model, stack.kinds[first], key));
+  return section;
+}
+
+function keyList(title, keys) {
+  return keys.length ? element("details", {}, element("summary", {}, `${title}: ${keys.length}`),
+    element("div", {}, element("p", {}, keys.map((key) => [element("code", {}, key), " "]).flat()))) : null;
+}
+
+function modelView(model, m) {
+  const article = element("article", { "aria-label": model.name });
+  article.append(element("h2", { class: "model", title: model.name }, shortName(model)),
+    element("p", { class: "quiet" }, `${model.model_type ? `model_type ${model.model_type}, ` : ""}family ${model.family || "not known"}, from ${model.source}; trained length ${model.trained_length === null ? "not said" : `${model.trained_length} tokens`}; looked at for ${model.length} tokens.`));
+  if (!model.known) article.append(element("p", { class: "bad" }, "Not everything that positions need is known of this model."));
+  article.append(element("h3", {}, "In short"), element("ul", { class: "findings" },
+    model.findings.map((f) => element("li", { "data-about": f.about }, element("b", {}, `${f.about}: `), f.text))));
+  model.stacks.forEach((stack, s) => article.append(stackView(model, stack, `m${m}s${s}`)));
+  if (model.cache.length) {
+    article.append(element("div", { class: "charts" }, chart({ name: "cache", title: "KV cache of the whole model, 16 bits a number",
+      x: { name: "tokens", values: model.cache.map((c) => c.tokens), log: true }, y: { name: "bytes", log: true },
+      curves: [{ name: "bytes", values: model.cache.map((c) => c.bytes), kind: 4, dots: true }],
+      caption: `${bytes(model.cache.at(-1).bytes)} at ${model.cache.at(-1).tokens} tokens.` })));
+  }
+  article.append(element("h3", {}, "What is odd in the files"));
+  article.append(model.warnings.length
+    ? element("ul", { class: "warnings" }, model.warnings.map((w) => element("li", {}, element("b", {}, `${w.code}: `), w.text)))
+    : element("p", { class: "quiet" }, "No warnings."));
+  for (const list of [keyList("Keys that are not there, so that a default holds", model.absent_keys),
+    keyList("Keys of the file that nothing read", model.ignored_keys)]) {
+    if (list) article.append(list);
+  }
+  return article;
+}
+
+function comparisonView(comparison, models) {
+  const a = shortName(models[0]), b = shortName(models.at(-1));
+  const rows = comparison.differences;
+  return element("section", { id: "differences", "aria-label": "Differences" }, element("h2", {}, "What differs"),
+    element("p", {}, `Verdict: ${comparison.verdict.replaceAll("_", " ")}.`),
+    rows.length ? element("div", { class: "wide" }, element("table", {},
+      element("thead", {}, element("tr", {}, ["", "layers", "fact", a, b].map((h) => element("th", { scope: "col" }, h)))),
+      element("tbody", {}, rows.map((d) => element("tr", {}, element("td", {}, d.kind),
+        element("td", {}, [d.stack, d.layers_a || d.layers_b].filter(Boolean).join(" ")), element("td", {}, element("code", {}, d.field)),
+        element("td", {}, d.a), element("td", {}, d.b)))))) : element("p", {}, "Nothing."),
+    element("details", {}, element("summary", {}, "In words, with what follows for whoever mixes the two"),
+      element("div", {}, element("pre", {}, comparison.words))));
+}
+
+function showPage(numbers) {
+  const main = document.getElementById("models");
+  const names = numbers.models.map(shortName);
+  document.title = `Positions: ${names.join(", ")}`;
+  document.getElementById("title").textContent = names.length === 1 ? `Where ${names[0]} puts its tokens` : "Where these models put their tokens";
+  document.getElementById("about").textContent = "Everything that these files say about positions: layer by layer, where each value comes from, and what follows at the length looked at.";
+  document.getElementById("version").textContent = numbers.posenc;
+  main.replaceChildren();
+  if (numbers.comparison) main.append(comparisonView(numbers.comparison, numbers.models));
+  main.append(element("div", { class: numbers.comparison ? "side" : "" }, numbers.models.map(modelView)));
+}

@@ -1,0 +1,2 @@
+
+showPage(JSON.parse(document.getElementById("numbers").textContent));

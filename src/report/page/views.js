@@ -1,0 +1,118 @@
+// ---- the charts of a kind of layer ----
+
+function range(n) { return Array.from({ length: n }, (_, i) => i); }
+
+function rotationCharts(model, rotation) {
+  const pairs = range(rotation.inv_freq.length);
+  const out = [];
+  const limits = [];
+  if (rotation.by_time) {
+    if (rotation.before_scaling !== null && rotation.before_scaling !== model.length) {
+      limits.push({ name: `${rotation.unscaled ? "before scaling" : "trained"}: ${tokens(rotation.before_scaling)}`, y: rotation.before_scaling });
+    }
+    limits.push({ name: `looked at: ${tokens(model.length)}`, y: model.length });
+  }
+  const curves = [{ name: rotation.unscaled ? "with the rule" : "wavelength", values: rotation.wavelength, kind: 0, dots: true,
+    marked: rotation.unseen }];
+  if (rotation.unscaled) {
+    curves.push({ name: "without the rule", values: rotation.unscaled.wavelength, kind: 1, dashed: true,
+      marked: rotation.unseen_without_rule });
+  }
+  const unit = rotation.by_time ? "tokens a turn" : "steps of the grid a turn";
+  out.push(chart({ name: "wavelengths", title: "Wavelengths", x: { name: "pair of channels", values: pairs, log: false },
+    y: { name: unit, log: true }, curves, limits,
+    caption: rotation.by_time ? "A ring: at the length looked at, the pair meets angles that it never had before scaling. "
+      + "A pair whose wavelength is above a line does not complete a turn within that length." : "" }));
+  if (rotation.axis.length) {
+    const names = [...new Set(rotation.axis)];
+    out.push(element("p", { class: "quiet" }, "Axes: " + names.map((n) => `${n} turns ${rotation.axis.filter((a) => a === n).length} pairs`).join(", ") + "."));
+  }
+  if (rotation.unscaled) {
+    out.push(chart({ name: "ratio", title: "What the rule does", x: { name: "pair of channels", values: pairs },
+      y: { name: "times slower than without it", log: true },
+      curves: [{ name: "times slower", values: rotation.slower, kind: 2, dots: true }],
+      caption: "1 keeps the resolution of near tokens; the highest pairs reach furthest." }));
+  }
+  if (rotation.by_time) {
+    const decay = [{ name: rotation.unscaled ? "with the rule" : "score", values: rotation.decay.score.slice(1), kind: 0 }];
+    if (rotation.decay.unscaled) decay.push({ name: "without the rule", values: rotation.decay.unscaled.slice(1), kind: 1, dashed: true });
+    out.push(chart({ name: "decay", title: "Equal tokens, further and further apart",
+      x: { name: "distance in tokens", values: rotation.decay.distance.slice(1), log: true },
+      y: { name: "score over that at distance 0" }, curves: decay,
+      caption: "The mean of cos(distance times inv_freq) over all pairs." }));
+    if (rotation.tables) {
+      out.push(chart({ name: "tables", title: "What rounded tables lose", x: { name: "position", values: rotation.tables.position, log: true },
+        y: { name: "largest error of cos and sin", log: true },
+        curves: [{ name: "float32 angles", values: rotation.tables.float32, kind: 0, dots: true },
+          { name: "bfloat16 tables", values: rotation.tables.bfloat16, kind: 1, dots: true }],
+        caption: "In the last 16 positions before each, against exact ones." }));
+    }
+  }
+  return out;
+}
+
+function biasCharts(bias) {
+  if (!bias.heads.length) return [element("p", {}, `${bias.kind}: ${bias.numbers}.`)];
+  const shown = bias.heads.map((values, head) => ({ name: bias.heads.length > 1 ? `head ${head}` : bias.numbers, values, kind: head }));
+  const out = [chart({ name: "bias", title: `${bias.kind} by distance`, x: { name: "distance, query less key", values: bias.distance },
+    y: { name: bias.numbers }, curves: shown,
+    caption: bias.heads.length > 8 ? `${bias.heads.length} heads; under the pointer the first 12, in the table all.` : "" })];
+  out.push(matrix(bias));
+  return out;
+}
+
+// One head's numbers by query and key: a square of the nearest 48 tokens.
+function matrix(bias) {
+  const side = 48;
+  const by = new Map(bias.distance.map((d, n) => [d, n]));
+  const select = element("select", { "aria-label": "Head" }, bias.heads.map((_, head) => element("option", { value: head }, `head ${head}`)));
+  const svg = element("svg", { viewBox: `0 0 ${side} ${side}`, class: "matrix", role: "img", "aria-label": "Bias by query, downwards, and key" });
+  const draw = () => {
+    const values = bias.heads[Number(select.value)];
+    const finite = values.filter((_, n) => Math.abs(bias.distance[n]) < side);
+    const low = Math.min(...finite), high = Math.max(...finite);
+    const shades = range(16).map(() => "");
+    for (let i = 0; i < side; ++i) {
+      for (let j = 0; j < side; ++j) {
+        const n = by.get(i - j);
+        if (n === undefined) continue;
+        const shade = high > low ? Math.round((values[n] - low) / (high - low) * 15) : 15;
+        shades[shade] += `M${j} ${i}h1v1h-1z`;
+      }
+    }
+    svg.replaceChildren(...shades.map((d, s) => element("path", { class: "k0", d, stroke: "none", "fill-opacity": (s + 1) / 16, "stroke-width": 0 })));
+  };
+  svg.addEventListener("pointermove", (event) => {
+    const box = svg.getBoundingClientRect();
+    const j = Math.floor((event.clientX - box.left) / box.width * side), i = Math.floor((event.clientY - box.top) / box.height * side);
+    const n = by.get(i - j);
+    showTip(`query ${i}, key ${j}\n${n === undefined ? "not seen" : short(bias.heads[Number(select.value)][n])}`, event.clientX, event.clientY);
+  });
+  svg.addEventListener("pointerleave", hideTip);
+  select.addEventListener("change", draw);
+  draw();
+  return element("figure", { "data-chart": "matrix" }, element("h4", {}, "By query (down) and key"), svg, bias.heads.length > 1 ? select : null);
+}
+
+function kindView(model, kind, key) {
+  const charts = [];
+  if (kind.kind.includes("attention") && kind.mask) charts.push(windowView(model, kind, `${key}q`));
+  kind.rotations.forEach((rotation) => {
+    if (kind.rotations.length > 1) charts.push(element("h4", {}, `Rotation of role ${rotation.role}`));
+    charts.push(...rotationCharts(model, rotation));
+  });
+  for (const bias of kind.biases) charts.push(...biasCharts(bias));
+  if (kind.query_scale) {
+    charts.push(chart({ name: "query_scale", title: "Queries are multiplied by", x: { name: "position", values: kind.query_scale.position, log: true },
+      y: { name: "factor" }, curves: [{ name: "factor", values: kind.query_scale.scale, kind: 3, dots: true }] }));
+  }
+  const cache = kind.cache === null ? null : element("p", {}, kind.cache.shared_from !== null
+    ? `Keys and values are those of layer ${kind.cache.shared_from}.`
+    : `Caches ${kind.cache.numbers_per_token} numbers a token and layer`
+      + (kind.cache.most_tokens === null ? "." : `, of ${kind.cache.most_tokens} tokens at most.`));
+  return element("section", { "aria-label": `Layers of kind ${kind.name}` },
+    element("h3", {}, `${kind.name}: ${kind.count === 1 ? "layer" : "layers"} ${kind.layers}`),
+    element("p", { class: "quiet" }, summary(kind)), cache,
+    element("details", { open: true }, element("summary", {}, "All facts, and where each comes from"), factTable(kind)),
+    element("div", { class: "charts" }, charts));
+}

@@ -1,0 +1,61 @@
+// The parts of a report, each written where it is computed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "io/json/json_writer.h"
+#include "posenc/plan.h"
+#include "report/reach.h"
+
+namespace posenc::report {
+
+// Layers of a stack that are alike, as the page calls them.
+struct Kind {
+  std::string name;  // "A", ..., "Z", "A1", ...
+  LayerRun run;
+  const LayerPlan* layer = nullptr;  // the first of them
+};
+std::vector<Kind> kinds_of(const Stack& stack);
+
+// "A": what stands for the kind of that place in the list.
+std::string letter(std::size_t at);
+
+// What a model does, a sentence each: what a reader would ask of it first.
+struct Finding {
+  std::string_view about;  // "layers", "scaling", "switch", "length", "positions", "window", "memory", "tables", ...
+  std::string text;
+};
+std::vector<Finding> findings(const Plan& plan, const Lengths& lengths);
+
+// {"fact", "words", "json", "from"} of each fact of a layer, its path as in the plan's JSON.
+void write_facts(io::JsonWriter& json, const Plan& plan, std::size_t stack, const Kind& kind);
+
+// What the charts of one rotation show.
+void write_rotation(io::JsonWriter& json, const Rotate& rotate, const LayerPlan& layer, const Lengths& lengths);
+
+// What score terms add by distance, or which row of their table they take.
+void write_biases(io::JsonWriter& json, const LayerPlan& layer, const Lengths& lengths);
+
+// {"kind", "past", "future", "chunk", "detail"}: which keys a query sees.
+void write_mask(io::JsonWriter& json, const LayerPlan& layer);
+
+// The query scale by position; null without one.
+void write_query_scale(io::JsonWriter& json, const LayerPlan& layer, const Lengths& lengths);
+
+// What a layer caches: numbers for each token, tokens that it keeps at most, whose cache it shares; null where nothing.
+void write_cache(io::JsonWriter& json, const LayerPlan& layer);
+
+// Bytes of the whole model's cache by length, in 16 bits a number, and the numbers behind them.
+struct CacheSize {
+  std::int64_t tokens = 0;
+  double bytes = 0.0;
+};
+std::vector<CacheSize> cache_sizes(const Plan& plan, const Lengths& lengths);
+void write_cache_sizes(io::JsonWriter& json, const Plan& plan, const Lengths& lengths);
+
+// Lengths at which curves are drawn: powers of two up to `last`, and `last`.
+std::vector<std::int64_t> doubling(std::int64_t first, std::int64_t last);
+
+}  // namespace posenc::report

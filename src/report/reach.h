@@ -1,0 +1,48 @@
+// How far a rotation was trained, and which of its pairs meet angles beyond that at a length.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "posenc/plan.h"
+#include "posenc/rope.h"
+
+namespace posenc::report {
+
+// The lengths, in tokens, that a model's report is about.
+struct Lengths {
+  std::optional<std::int64_t> trained;  // Plan::trained_length
+  std::int64_t target = 1;              // that the model is wanted for
+  bool is_asked = false;                // by the caller or by the plan; else what the model serves
+};
+Lengths lengths_of(const Plan& plan, std::optional<std::int64_t> asked);
+
+// The length that the frequencies were trained at, before a scaling rule stretched them: the rule's own number, of
+// linear scaling and static NTK nothing that a file says, and without a rule the trained length.
+std::optional<std::int64_t> length_before_scaling(const Rope& rope, std::optional<std::int64_t> trained);
+
+// A rotation at the target length, beside itself without its scaling rule. What scores depend on is the angle between a
+// query and a key, so that a window bounds it too.
+struct Reach {
+  std::int64_t length = 0;                    // that its frequencies are of
+  std::int64_t span = 0;                      // span_of the layer there
+  Frequencies now;                            //
+  Frequencies plain;                          // without the rule
+  std::optional<std::int64_t> before;         // length_before_scaling
+  std::vector<std::int32_t> unseen;           // pairs that at the target meet angles that they had not before scaling
+  std::vector<std::int32_t> unseen_if_plain;  // those that would, were there no rule
+};
+Reach reach_of(const Rope& rope, const Lengths& lengths, const LayerPlan& layer);
+
+// How many tokens the farthest key that a query of the layer sees spans, of a sequence of so many.
+std::int64_t span_of(const LayerPlan& layer, std::int64_t length);
+
+// 2 pi / |inv_freq|; infinite for a pair that does not rotate.
+std::vector<double> wavelengths_of(const std::vector<double>& inv_freq);
+
+// Whether positions in a sequence rotate it, and not coordinates of a picture alone.
+bool is_rotated_by_time(const Rope& rope);
+
+}  // namespace posenc::report
