@@ -22,6 +22,7 @@
 #include "plot/plot_command.h"
 #include "posenc/error.h"
 #include "properties/properties_command.h"
+#include "report/report_command.h"
 #include "rotate/rotate_command.h"
 #include "vectors/vectors_command.h"
 
@@ -39,6 +40,7 @@ int run(const ConvertArguments& arguments) { return run_convert(arguments); }
 int run(const VectorsArguments& arguments) { return run_vectors(arguments); }
 int run(const CheckArguments& arguments) { return run_check(arguments); }
 int run(const EmitArguments& arguments) { return run_emit(arguments); }
+int run(const ReportArguments& arguments) { return run_report(arguments); }
 int run(const BenchRotateArguments& arguments) { return run_bench_rotate(arguments); }
 int run(const BenchAttendArguments& arguments) { return run_bench_attend(arguments); }
 int run(const PlotArguments& arguments) { return run_plot(arguments); }

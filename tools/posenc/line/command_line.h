@@ -170,6 +170,15 @@ struct EmitArguments {
   bool force = false;
   bool json = false;
 };
+// posenc report. `out`: the page; omitted: standard output.
+struct ReportArguments {
+  std::vector<ModelWord> models{};
+  std::optional<ModelWord> against{};
+  std::optional<std::int64_t> length;
+  std::optional<std::string> out;
+  bool force = false;
+  bool json = false;
+};
 // posenc bench rotate: whose shapes and frequencies are timed. Dtypes and numbers of tokens are fixed; threads are
 // those of POSENC_THREADS or the machine.
 struct BenchRotateArguments {
@@ -218,10 +227,10 @@ struct Words {
 };
 
 // What was asked for: one command with its arguments. main() has a run() for each.
-using Command =
-    std::variant<InspectArguments, CompareArguments, RotateArguments, AttendArguments, DiagnoseArguments,
-                 ConvertArguments, VectorsArguments, CheckArguments, EmitArguments, PlotArguments, BenchRotateArguments,
-                 BenchAttendArguments, PropertiesArguments, InfoArguments, PresetsArguments, DemoArguments, Words>;
+using Command = std::variant<InspectArguments, CompareArguments, RotateArguments, AttendArguments, DiagnoseArguments,
+                             ConvertArguments, VectorsArguments, CheckArguments, EmitArguments, ReportArguments,
+                             PlotArguments, BenchRotateArguments, BenchAttendArguments, PropertiesArguments,
+                             InfoArguments, PresetsArguments, DemoArguments, Words>;
 
 // A command line that cannot be followed. what() is the message, without "posenc: ".
 struct UsageError {

@@ -68,6 +68,7 @@ CommandSpec convert_spec();
 CommandSpec vectors_spec();
 CommandSpec check_spec();
 CommandSpec emit_spec();
+CommandSpec report_spec();
 CommandSpec bench_spec();
 CommandSpec plot_spec();
 CommandSpec properties_spec();

@@ -1,0 +1,189 @@
+"""posenc report: the page and its numbers. What a browser makes of it: report_page_test.py."""
+import base64
+import hashlib
+import html.parser
+import json
+import math
+import pathlib
+import re
+import tempfile
+
+import tool
+from tool import posenc
+
+USAGE, UNREADABLE, MALFORMED = 2, 3, 4
+
+
+def numbers(*arguments, **keywords):
+    run = posenc("report", *arguments, "--json", **keywords)
+    assert (run.code, run.err) == (0, ""), run.err
+    return json.loads(run.out)
+
+
+def findings(model, about):
+    return [finding["text"] for finding in model["findings"] if finding["about"] == about]
+
+
+class Elements(html.parser.HTMLParser):
+    """Every element's name and attributes, and the texts of scripts and styles."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.texts, self.inside = [], {}, None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag in ("script", "style"):
+            self.inside = dict(attrs).get("id") or tag
+
+    def handle_endtag(self, tag):
+        self.inside = None
+
+    def handle_data(self, data):
+        if self.inside:
+            self.texts[self.inside] = self.texts.get(self.inside, "") + data
+
+
+class Numbers(tool.ToolTest):
+    def test_every_preset_follows_the_schema(self):
+        validator = tool.schema_validator("report")
+        for preset in tool.presets():
+            with self.subTest(preset):
+                validator.validate(numbers(preset))
+        validator.validate(numbers("qwen3-8b", "t5-base", "--against", "llama-3.1-8b", "--length", "1000"))
+
+    def test_they_are_those_of_the_plan(self):
+        for preset in ("gemma-3-4b", "phi-3.5-mini", "deepseek-v3", "olmo-3.1-32b"):
+            with self.subTest(preset):
+                model = numbers(preset)["models"][0]
+                plan = json.loads(posenc("inspect", preset, "--json", "--length", model["length"]).out)
+                for stack, planned in zip(model["stacks"], plan["stacks"]):
+                    kinds = [kind for kind, count in stack["strip"] for _ in range(count)]
+                    self.assertEqual(len(kinds), len(planned["layers"]))
+                    for kind, layer in zip(kinds, planned["layers"]):
+                        shown = stack["kinds"][kind]
+                        self.assertEqual([r["inv_freq"] for r in shown["rotations"]], [r["inv_freq"] for r in layer["rotate"]])
+                        facts = {fact["fact"]: fact["value"] for fact in shown["facts"]}
+                        self.assertEqual((facts["heads"], facts["softmax_scale"]), (layer["heads"], layer["softmax_scale"]))
+                        self.assertEqual(facts["rotate/0/base"], layer["rotate"][0]["base"])
+                        window = layer["mask"]["window"]
+                        self.assertEqual(shown["mask"]["past"], window and window["past"])
+
+    def test_each_value_says_where_it_comes_from(self):
+        model = numbers("-", stdin=json.dumps({**tool.SMALL, "sliding_window": 7}).encode())["models"][0]
+        plan = json.loads(posenc("inspect", "-", "--json", stdin=json.dumps({**tool.SMALL, "sliding_window": 7}).encode()).out)
+        came = {fact["fact"]: fact["from"] for fact in model["stacks"][0]["kinds"][0]["facts"]}
+        for where, source in plan["sources"].items():
+            found = re.fullmatch(r"/stacks/0/layers/0-2/(.*)", where)
+            if found and found[1] in came:
+                self.assertEqual(came[found[1]], source)
+        self.assertEqual(came["rotate/0/base"], "/rope_theta")
+
+    def test_wavelengths_and_what_was_never_seen(self):
+        scaled = {**tool.SMALL, "rope_scaling": {"rope_type": "linear", "factor": 2.0}}
+        yarn = {**tool.SMALL, "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 512}}
+        for config in (tool.SMALL, scaled, yarn):
+            rotation = numbers("-", "--length", "8192", stdin=json.dumps(config).encode())["models"][0]["stacks"][0]["kinds"][0]["rotations"][0]
+            for frequency, wavelength in zip(rotation["inv_freq"], rotation["wavelength"]):
+                self.assertAlmostEqual(wavelength * frequency, 2 * math.pi, delta=1e-12)
+            plain = (rotation["unscaled"] or rotation)["inv_freq"]
+            before = rotation["before_scaling"]
+            expected = [] if before is None else [
+                p for p, (now, was) in enumerate(zip(rotation["inv_freq"], plain))
+                if before * was < 2 * math.pi and 8192 * now > before * was * (1 + 1e-9)]
+            self.assertEqual(rotation["unseen"], expected)
+        self.assertIsNone(numbers("-", stdin=json.dumps(scaled).encode())["models"][0]["stacks"][0]["kinds"][0]["rotations"][0]["before_scaling"])
+        # Within four times 512 YaRN leaves no pair beyond; at four times that some are.
+        self.assertEqual(numbers("-", "--length", "2048", stdin=json.dumps(yarn).encode())["models"][0]["stacks"][0]["kinds"][0]["rotations"][0]["unseen"], [])
+        self.assertNotEqual(numbers("-", "--length", "8192", stdin=json.dumps(yarn).encode())["models"][0]["stacks"][0]["kinds"][0]["rotations"][0]["unseen"], [])
+
+    def test_sentences_answer_what_readers_ask(self):
+        gemma = numbers("gemma-3-4b")["models"][0]
+        self.assertIn("Scaled: layers 5, 11, ..., 29 (every 6th; 5 of 34), by linear x8, base 1000000.", findings(gemma, "scaling")[0])
+        phi = numbers("phi-3.5-mini")["models"][0]
+        self.assertIn("The lists switch at 4096 tokens", findings(phi, "switch")[0])
+        yarn = numbers("qwen3-8b", "--set", "rope_scaling=yarn,factor=4,original=8192", "--length", "32768")["models"][0]
+        self.assertIn("0 of 64 pairs meet angles that they never had within 8192 tokens", findings(yarn, "length")[0])
+        plain = numbers("qwen3-8b", "--length", "100000")["models"][0]
+        self.assertIn("no rule scales them", findings(plain, "length")[0])
+        llama4 = {"model_type": "llama4_text", "num_hidden_layers": 8, "num_attention_heads": 4, "num_key_value_heads": 2,
+                  "hidden_size": 64, "head_dim": 16, "attention_chunk_size": 64, "max_position_embeddings": 1024,
+                  "no_rope_layers": [1, 1, 1, 0, 1, 1, 1, 0]}
+        positions = findings(numbers("-", stdin=json.dumps(llama4).encode())["models"][0], "positions")
+        self.assertIn("Layers 3, 7 (2 of 8) do not rotate (NoPE), and see all tokens before them; those that rotate see the tokens "
+                      "before them in their own chunk of 64.", positions)
+
+    def test_memory_is_what_the_layers_keep(self):
+        model = numbers("gemma-3-4b")["models"][0]
+        for size in model["cache"]:
+            expected = 2 * 4 * (256 + 256) * (29 * min(size["tokens"], 1024) + 5 * size["tokens"])
+            self.assertEqual(size["bytes"], expected)
+        self.assertEqual(numbers("bert-base")["models"][0]["cache"], [])
+
+    def test_what_differs_is_what_compare_says(self):
+        report = numbers("qwen3-8b", "--against", "qwen3-8b", "--set-against", "rope_scaling=yarn,factor=4", "--length", "65536")
+        said = posenc("compare", "qwen3-8b", "qwen3-8b", "--set-b", "rope_scaling=yarn,factor=4", "--length", "65536")
+        self.assertEqual(report["comparison"]["words"], said.out)
+        self.assertEqual([model["name"] for model in report["models"]], ["qwen3-8b", "qwen3-8b"])
+
+    def test_a_model_of_many_layers_stays_small(self):
+        config = {**tool.SMALL, "num_hidden_layers": 720}
+        model = numbers("-", stdin=json.dumps(config).encode())["models"][0]
+        self.assertEqual(model["stacks"][0]["strip"], [[0, 720]])
+        self.assertLess(len(json.dumps(model)), 60_000)
+
+
+class Page(tool.ToolTest):
+    def test_it_has_the_numbers_and_its_policy_lets_its_script_run(self):
+        run = posenc("report", "gemma-3-4b")
+        self.assertEqual((run.code, run.err), (0, ""))
+        page = Elements(run.out)
+        self.assertEqual(json.loads(page.texts["numbers"]), numbers("gemma-3-4b"))
+        policy = next(attributes["content"] for tag, attributes in page.elements
+                      if attributes.get("http-equiv") == "Content-Security-Policy")
+        self.assertIn("default-src 'none'", policy)
+        for part in ("script", "style"):
+            digest = base64.b64encode(hashlib.sha256(page.texts[part].encode()).digest()).decode()
+            self.assertIn(f"{part}-src 'sha256-{digest}'", policy)
+
+    def test_it_asks_nothing_of_a_network(self):
+        page = Elements(posenc("report", "t5-base", "qwen3-8b").out)
+        for tag, attributes in page.elements:
+            self.assertFalse({"src", "srcset", "style", "onclick", "onload"} & set(attributes), (tag, attributes))
+            self.assertTrue(attributes.get("href", "#").startswith("#"), (tag, attributes))
+        for word in ("http:", "https:", "fetch(", "XMLHttpRequest", "import(", "eval("):
+            self.assertNotIn(word, page.texts["script"].replace("http://www.w3.org/2000/svg", ""), word)
+
+    def test_texts_of_a_file_cannot_end_the_script(self):
+        config = {**tool.SMALL, "architectures": ["</script><script>alert(1)</script>"], "</script><!--": 1,
+                  "rope_scaling": {"rope_type": "</script>"}}
+        run = posenc("report", "-", stdin=json.dumps(config).encode())
+        self.assertEqual(run.code, 0, run.err)
+        self.assertEqual(run.out.count("<script"), 2)
+        self.assertEqual(json.loads(Elements(run.out).texts["numbers"]), numbers("-", stdin=json.dumps(config).encode()))
+
+    def test_it_goes_into_a_file_that_is_not_there(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "report.html"
+            self.assertEqual(posenc("report", "gpt2", "-o", path), (0, "", ""))
+            self.assertEqual(path.read_text(), posenc("report", "gpt2").out)
+            run = posenc("report", "t5-base", "-o", path)
+            self.assertEqual(run.code, UNREADABLE)
+            self.assertIn("report.html: expected a name that is free", run.err)
+            self.assertEqual(posenc("report", "t5-base", "-o", path, "--force").code, 0)
+            self.assertEqual(path.read_text(), posenc("report", "t5-base").out)
+            self.assertEqual([of.name for of in pathlib.Path(folder).iterdir()], ["report.html"])
+
+    def test_what_is_no_model_and_what_cannot_be_asked(self):
+        for code, words, *arguments in (
+                (UNREADABLE, "no-such", "no-such/config.json"), (MALFORMED, "<stdin>:1:3", "-"),
+                (USAGE, "--length", "gpt2", "--length", "0"), (USAGE, "--force", "gpt2", "--force"),
+                (USAGE, "--set-against", "gpt2", "--set-against", "base=1"), (USAGE, "standard input", "-", "-"),
+                (USAGE, "standard input", "-", "--against", "-"), (USAGE, "MODEL")):
+            run = posenc("report", *arguments, stdin=b"[1")
+            self.assertEqual((run.code, run.out), (code, ""), run.err)
+            self.assertIn(words, run.err)
+
+
+tool.main()
