@@ -87,6 +87,22 @@ typedef struct posenc_emit_options {
 POSENC_API posenc_status posenc_emit(const posenc_plan* plan, const posenc_emit_options* options, char* text,
                                      size_t* size);
 
+// ---- Reports ----
+
+typedef struct posenc_report_options {
+  size_t size;
+  int64_t length;              // of the sequence that the models are wanted for, in tokens; 0: what each serves
+  const posenc_plan* against;  // what the first is held against; NULL: nothing
+  int32_t json;                // 1: the numbers as JSON instead of the page
+  int32_t reserved;
+} posenc_report_options;
+#define POSENC_REPORT_OPTIONS_INIT \
+  { .size = sizeof(posenc_report_options) }
+
+// What `count` models do with positions, as one HTML page (report.h). `*size` as for posenc_plan_json.
+POSENC_API posenc_status posenc_report(const posenc_plan* const* plans, int64_t count,
+                                       const posenc_report_options* options, char* text, size_t* size);
+
 // ---- Tables ----
 
 typedef struct posenc_table posenc_table;

@@ -34,6 +34,8 @@ from ._override import override_patches as override_patches
 from ._posenc import *  # noqa: F403: all that is public there is public here
 from ._posenc import info as info
 from ._read_plan import read_plan as read_plan
+from ._report import report_html as report_html
+from ._report import report_json as report_json
 from ._vectors import check_port as check_port
 from ._vectors import read_vectors as read_vectors
 from ._vectors import vectors as vectors

@@ -22,7 +22,7 @@ EXCEPTIONS = {
             "AddInputArgs AttendArgs AttendLinearArgs AttendPages AttendPart AttentionDumpArgs CacheArgs CheckPortOptions CompareOptions ConvertArgs CostSizes"
             " DecayOptions DiagnoseArgs EmitOptions Fope GrapeBias GrapePlane GridSettings InputArgs KeyNorm LayerInputs LayerWeights MergeArgs"
             " NamedTensor NamedWeight Pages PermuteArgs Pope PrepareInputOptions PrepareOptions QueryKeyRows ReadOptions RelativeLogits RerotateArgs"
-            " RotateArgs RowPlaces TableGrid TableOptions TensorFileOptions VectorFileOptions WriteOptions"
+            " ReportOptions RotateArgs RowPlaces TableGrid TableOptions TensorFileOptions VectorFileOptions WriteOptions"
         ).split(),
         ARGUMENTS,
     ),

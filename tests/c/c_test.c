@@ -44,6 +44,34 @@ static posenc_tensor rows(float* data, int64_t count, int64_t channels) {
   return out;
 }
 
+static void report(void) {
+  posenc_plan* plan = NULL;
+  EXPECT(posenc_plan_preset("gemma-3-4b", &plan) == POSENC_OK);
+  const posenc_plan* const plans[] = {plan, plan};
+  posenc_report_options options = POSENC_REPORT_OPTIONS_INIT;
+  size_t size = 0;
+  EXPECT_ERROR(posenc_report(plans, 0, &options, NULL, &size), POSENC_WRONG_ARGUMENT,
+               "[posenc_report] count must be from 1 to 4096 but is 0");
+  const posenc_plan* const missing[] = {plan, NULL};
+  EXPECT_ERROR(posenc_report(missing, 2, &options, NULL, &size), POSENC_WRONG_ARGUMENT,
+               "[posenc_report] plans[1] must be given but is NULL");
+  options.length = -1;
+  EXPECT_ERROR(posenc_report(plans, 2, &options, NULL, &size), POSENC_WRONG_ARGUMENT,
+               "[report] length must be from 1 to 2^53 tokens but is -1");
+  options.length = 4096;
+  options.against = plan;
+  EXPECT(posenc_report(plans, 1, &options, NULL, &size) == POSENC_OK);
+  char* const page = malloc(size);
+  EXPECT(posenc_report(plans, 1, &options, page, &size) == POSENC_OK);
+  EXPECT(strncmp(page, "<!DOCTYPE html>", 15) == 0 && strstr(page, "\"verdict\": \"same\"") != NULL);
+  options.json = 1;
+  size_t json_size = size;
+  EXPECT(posenc_report(plans, 1, &options, page, &json_size) == POSENC_OK);
+  EXPECT(json_size < size && page[0] == '{');
+  free(page);
+  posenc_plan_free(plan);
+}
+
 static void code(void) {
   posenc_plan* plan = NULL;
   EXPECT(posenc_plan_preset("gemma-3-4b", &plan) == POSENC_OK);
@@ -329,6 +357,7 @@ int main(void) {
   EXPECT(strlen(posenc_version()) >= 5);
   plans();
   code();
+  report();
   rotation();
   own_frequencies();
   cache();
