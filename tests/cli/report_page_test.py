@@ -1,0 +1,219 @@
+"""The page of posenc report in a headless Chromium: what it shows is what --json says, by pointer, keyboard and link.
+
+Needs Debian's chromium, chromium-driver and python3-selenium; skipped where they are not.
+"""
+import json
+import pathlib
+import shutil
+import sys
+import tempfile
+import unittest
+
+import tool
+from tool import posenc
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+except ImportError:
+    webdriver = None
+
+DRIVER = shutil.which("chromedriver")
+BROWSER = shutil.which("chromium")
+if webdriver is None or DRIVER is None or BROWSER is None:
+    print("skipped: needs chromium, chromium-driver and python3-selenium")
+    sys.exit(tool.SKIPPED)
+
+
+def browser(*flags):
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1300,1000", *flags):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    return webdriver.Chrome(service=Service(DRIVER), options=options)
+
+
+def rows(figure):
+    """The table below a chart, a list of texts a row; it is read without being opened."""
+    return [[cell.get_attribute("textContent") for cell in row.find_elements(By.TAG_NAME, "td")]
+            for row in figure.find_elements(By.CSS_SELECTOR, "tbody tr")]
+
+
+def printed(number):
+    """As JavaScript writes a number of the JSON."""
+    return "never" if number is None else number
+
+
+class PageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.driver = browser()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.driver.quit()
+        cls.folder.cleanup()
+
+    def open(self, *arguments, change=None, stdin=b"", hash=""):
+        """Opens the page of a run; returns its numbers. change: of the numbers, before they go into the page."""
+        run = posenc("report", *arguments, stdin=stdin)
+        self.assertEqual(run.code, 0, run.err)
+        begin = run.out.index('id="numbers">') + len('id="numbers">')
+        end = run.out.index("</script>", begin)
+        numbers = json.loads(run.out[begin:end])
+        page = run.out
+        if change:
+            change(numbers)
+            page = run.out[:begin] + json.dumps(numbers).replace("<", "\\u003c") + run.out[end:]
+        path = pathlib.Path(self.folder.name) / "page.html"
+        path.write_text(page)
+        self.driver.get("about:blank")
+        self.driver.get_log("performance")
+        self.driver.get(f"{path.as_uri()}{hash}")
+        return numbers
+
+    def assert_quiet(self):
+        self.assertEqual(self.driver.get_log("browser"), [])
+        for entry in self.driver.get_log("performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                url = message["params"]["request"]["url"]
+                self.assertTrue(url.startswith(("file:", "about:", "data:", "chrome:")), url)
+
+    def chart(self, name, place=0):
+        return self.driver.find_elements(By.CSS_SELECTOR, f'figure[data-chart="{name}"]')[place]
+
+    def assert_shows(self, figure, *columns):
+        shown = rows(figure)
+        self.assertEqual(len(shown), len(columns[0]))
+        for row, *wanted in zip(shown, *columns):
+            self.assertEqual([text if text == "never" else float(text) for text in row], [printed(x) for x in wanted])
+
+    def tip(self):
+        return self.driver.find_element(By.ID, "tip").get_attribute("textContent")
+
+    def test_every_number_is_that_of_the_json(self):
+        for arguments in (("phi-3.5-mini",), ("gemma-3-4b",), ("falcon-40b", "--set", "rope_scaling=linear,factor=2")):
+            with self.subTest(arguments):
+                model = self.open(*arguments)["models"][0]
+                kind = model["stacks"][0]["kinds"][0]
+                rotation = kind["rotations"][0]
+                pairs = range(len(rotation["inv_freq"]))
+                if rotation["unscaled"]:
+                    self.assert_shows(self.chart("wavelengths"), pairs, rotation["wavelength"], rotation["unscaled"]["wavelength"])
+                    self.assert_shows(self.chart("ratio"), pairs, rotation["slower"])
+                else:
+                    self.assert_shows(self.chart("wavelengths"), pairs, rotation["wavelength"])
+                tables = rotation["tables"]
+                self.assert_shows(self.chart("tables"), tables["position"], tables["float32"], tables["bfloat16"])
+                self.assert_shows(self.chart("cache"), [c["tokens"] for c in model["cache"]], [c["bytes"] for c in model["cache"]])
+                facts = [[cell.get_attribute("textContent") for cell in row.find_elements(By.TAG_NAME, "td")]
+                         for row in self.driver.find_elements(By.CSS_SELECTOR, "table.facts tbody tr")]
+                self.assertEqual(facts, [[f["fact"], f["words"], f["from"] or ""] for f in kind["facts"]])
+                self.assertEqual([item.text for item in self.driver.find_elements(By.CSS_SELECTOR, "ul.findings li")],
+                                 [f"{f['about']}: {f['text']}" for f in model["findings"]])
+                self.assert_quiet()
+
+    def test_biases_by_head(self):
+        kind = self.open("-", stdin=json.dumps({"model_type": "bloom", "n_head": 4, "n_layer": 2, "hidden_size": 64,
+                                                "seq_length": 128}).encode())["models"][0]["stacks"][0]["kinds"][0]
+        bias = kind["biases"][0]
+        self.assert_shows(self.chart("bias"), bias["distance"], *bias["heads"])
+        self.assertEqual(len(bias["heads"]), 4)
+        self.assert_quiet()
+
+    def test_pointer_and_keyboard_tell_values(self):
+        rotation = self.open("gemma-3-4b")["models"][0]["stacks"][0]["kinds"][0]["rotations"][0]
+        svg = self.chart("wavelengths").find_element(By.TAG_NAME, "svg")
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", svg)
+        svg.send_keys(Keys.END)
+        self.assertIn("pair of channels: 127", self.tip())
+        svg.send_keys(Keys.HOME)
+        self.assertEqual(self.tip(), f"pair of channels: 0\nwavelength: {rotation['wavelength'][0]:.4g}")
+        svg.send_keys(Keys.ARROW_RIGHT)
+        self.assertIn("pair of channels: 1\n", self.tip())
+        ActionChains(self.driver).move_to_element(svg).perform()
+        self.assertRegex(self.tip(), r"pair of channels: (5|6)\d\n")
+        self.assert_quiet()
+
+    def test_layers_are_chosen_and_a_link_restores_them(self):
+        self.open("gemma-3-4b")
+        strip = self.driver.find_element(By.CSS_SELECTOR, "svg.strip")
+        for _ in range(5):
+            strip.send_keys(Keys.ARROW_RIGHT)
+        self.assertIn("layer 5: kind B", strip.get_attribute("aria-valuetext"))
+        self.assertIn("B: layers 5, 11", self.driver.find_element(By.CSS_SELECTOR, "h3:not(:first-of-type), section section h3").text)
+        link = self.driver.execute_script("return location.hash")
+        self.open("gemma-3-4b", hash=link)
+        pressed = self.driver.find_element(By.CSS_SELECTOR, '.kinds button[aria-pressed="true"]')
+        self.assertEqual(pressed.get_attribute("data-kind"), "B")
+        self.assert_quiet()
+
+    def test_a_query_sees_what_the_mask_says(self):
+        mask = {"past": 1023, "future": 0}
+        model = self.open("gemma-3-4b")["models"][0]
+        for query in (0, 5, 1023, 1024, 131071):
+            words = self.driver.execute_script(
+                "const i = document.querySelector('input[type=range]'); i.value = arguments[0];"
+                "i.dispatchEvent(new Event('input')); return document.querySelector('.visible').textContent", query)
+            low = max(0, query - mask["past"])
+            self.assertEqual(words, f"Query {query} sees {query - low + 1} of {model['length']} keys: {low} to {query}.")
+        self.open("gemma-3-4b", hash="#m0s0q=77")
+        self.assertIn("Query 77 ", self.driver.find_element(By.CSS_SELECTOR, ".visible").text)
+        for hash in ("#m0s0=99&m0s0q=-1", "#m0s0=x&%%%", "#m0s0q=1e999"):
+            self.open("gemma-3-4b", hash=hash)
+            self.assertTrue(self.driver.find_elements(By.CSS_SELECTOR, "figure"))
+        self.assert_quiet()
+
+    def test_two_models_stand_beside_each_other(self):
+        self.open("qwen3-8b", "--against", "gemma-3-4b")
+        articles = self.driver.find_elements(By.TAG_NAME, "article")
+        self.assertEqual(len(articles), 2)
+        self.assertLess(articles[0].rect["x"] + articles[0].rect["width"], articles[1].rect["x"] + 1)
+        differences = self.driver.find_element(By.ID, "differences")
+        self.assertLess(differences.rect["y"], articles[0].rect["y"])
+        self.assertIn("rotate/0/base", differences.text)
+        self.assert_quiet()
+
+    def test_a_million_layers(self):
+        def many(numbers):
+            stack = numbers["models"][0]["stacks"][0]
+            stack["strip"] = [[n % 2, 1] for n in range(100_000)] + [[0, 900_000]]
+            stack["layers"] = 1_000_000
+        self.open("gemma-3-4b", change=many)
+        strip = self.driver.find_element(By.CSS_SELECTOR, "svg.strip")
+        strip.send_keys(Keys.END)
+        self.assertIn("layer 999999: kind A", strip.get_attribute("aria-valuetext"))
+        self.assertLess(int(self.driver.execute_script("return document.querySelectorAll('*').length")), 20_000)
+        self.assert_quiet()
+
+    def test_hostile_texts_stay_texts(self):
+        config = {**tool.SMALL, "</script><img src=x onerror=alert(1)>": 1, "model_type": "<b>llama</b>"}
+        self.open("-", stdin=json.dumps(config).encode())
+        self.assertEqual(self.driver.find_elements(By.CSS_SELECTOR, "img, b.llama"), [])
+        self.assertIn("<b>llama</b>", self.driver.find_element(By.TAG_NAME, "main").text)
+        self.assert_quiet()
+
+    def test_every_control_has_a_name_and_every_page_a_language(self):
+        self.open("t5-base", "deepseek-v3")
+        for element in self.driver.find_elements(By.CSS_SELECTOR, "svg[tabindex], input, select, button"):
+            name = element.get_attribute("aria-label") or element.get_attribute("textContent")
+            self.assertTrue(name.strip(), element.get_attribute("outerHTML")[:200])
+        self.assertEqual(self.driver.find_element(By.TAG_NAME, "html").get_attribute("lang"), "en")
+        self.assert_quiet()
+
+    def test_dark_pages_are_dark(self):
+        self.open("gpt2")
+        colours = []
+        for scheme in ("light", "dark"):
+            self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+            colours.append(self.driver.execute_script("return getComputedStyle(document.body).backgroundColor"))
+        self.assertEqual(colours, ["rgb(255, 255, 255)", "rgb(13, 17, 23)"])
+
+
+unittest.main(verbosity=2)
