@@ -27,7 +27,7 @@ import page_files
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGES = ("README.md", "docs/cli.md", "docs/convert.md", "docs/tutorial.md", "docs/tutorial-python.md", "docs/properties.md",
-         "docs/overrides.md", "docs/vectors.md", "docs/emit.md", "docs/stories/slightly-worse-glm4.md",
+         "docs/overrides.md", "docs/vectors.md", "docs/emit.md", "docs/extend.md", "docs/stories/slightly-worse-glm4.md",
          "docs/stories/writing-an-engine.md")
 
 # Page: the file that its C++ goes to, and how: whole programs, or snippets that follow one another in main.

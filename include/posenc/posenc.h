@@ -11,7 +11,8 @@
 #include "posenc/diagnose_attention.h"  // what a port's attention did
 #include "posenc/diagnose_weights.h"    // in which order a checkpoint has its channels
 #include "posenc/emit.h"                // a layer as code
-#include "posenc/error.h"               // Error, FileError, Result
+#include "posenc/error.h"
+#include "posenc/extend.h"               // Error, FileError, Result
 #include "posenc/grid_positions.h"      // positions of text, images and videos
 #include "posenc/info.h"                // version, instruction sets
 #include "posenc/input.h"               // rows of the input stage, places, tables that grow
@@ -25,7 +26,7 @@
 #include "posenc/read_plan.h"           // from a model's files to its plan
 #include "posenc/reference.h"           // the float64 reference
 #include "posenc/regions.h"             // where queries and keys stand in SelfExtend, ReRoPE, dual chunk
-#include "posenc/report.h"
+#include "posenc/report.h"              // a page of what models do
 #include "posenc/rope.h"                // the rotary scheme and its frequencies
 #include "posenc/rotary_table.h"        // tables of cos and sin
 #include "posenc/rotate.h"              // applies RoPE to q and k

@@ -29,6 +29,7 @@ from ._dump import Dump as Dump
 from ._dump import DumpedLayer as DumpedLayer
 from ._emit import emit as emit
 from ._errors import FileError as FileError
+from ._extend import study_extension as study_extension
 from ._override import override as override
 from ._override import override_patches as override_patches
 from ._posenc import *  # noqa: F403: all that is public there is public here

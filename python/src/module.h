@@ -27,6 +27,7 @@ void bind_convert(nb::module_& module);
 void bind_diagnose(nb::module_& module);
 void bind_vectors(nb::module_& module);
 void bind_emit(nb::module_& module);
+void bind_extend(nb::module_& module);
 void bind_report(nb::module_& module);
 void bind_input(nb::module_& module);
 void bind_linear(nb::module_& module);

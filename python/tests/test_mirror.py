@@ -20,7 +20,7 @@ EXCEPTIONS = {
     **dict.fromkeys(
         (
             "AddInputArgs AttendArgs AttendLinearArgs AttendPages AttendPart AttentionDumpArgs CacheArgs CheckPortOptions CompareOptions ConvertArgs CostSizes"
-            " DecayOptions DiagnoseArgs EmitOptions Fope GrapeBias GrapePlane GridSettings InputArgs KeyNorm LayerInputs LayerWeights MergeArgs"
+            " DecayOptions DiagnoseArgs EmitOptions ExtendOptions Fope GrapeBias GrapePlane GridSettings InputArgs KeyNorm LayerInputs LayerWeights MergeArgs"
             " NamedTensor NamedWeight Pages PermuteArgs Pope PrepareInputOptions PrepareOptions QueryKeyRows ReadOptions RelativeLogits RerotateArgs"
             " ReportOptions RotateArgs RowPlaces TableGrid TableOptions TensorFileOptions VectorFileOptions WriteOptions"
         ).split(),
@@ -37,6 +37,7 @@ EXCEPTIONS = {
     "PositionRange": "a whole number",
     # A guess from weights is the command's and C++'s alone, as long as it was tried on little (docs/diagnose.md).
     **dict.fromkeys("PairingDiagnosis diagnose_pairing are_weights diagnose_both".split(), "posenc diagnose has it"),
+    **dict.fromkeys("Extension ExplainedKey ExtensionStudy".split(), "members of the JSON of study_extension"),
     "override_plan": "override",
     "Preset": "presets gives their names, and preset_plan what is in one",
     "Problem": "the words of a ValueError",

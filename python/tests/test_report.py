@@ -31,3 +31,12 @@ def test_bad_arguments():
         posenc.report_json("gpt2", length=0)
     with pytest.raises((TypeError, ValueError)):
         posenc.report_json("gpt2", against=3)
+
+
+def test_a_study_is_the_commands():
+    said = subprocess.run([TOOL, "extend", "qwen3-8b", "--to", "131072", "--json"], capture_output=True, text=True, check=True).stdout
+    found, told = json.loads(posenc.study_extension("qwen3-8b", 131072)), json.loads(said)
+    del found["patches"], told["patches"]  # the command knows the config
+    assert found == told
+    with pytest.raises(ValueError, match=r"\[study_extension\] to must be from 1 to 2\^53 tokens but is 0"):
+        posenc.study_extension("qwen3-8b", 0)

@@ -40,10 +40,15 @@ struct Before {
   std::optional<std::int64_t> operator()(std::monostate) const { return trained; }
 };
 
-// What of `inv_freq`, at `length`, is beyond where `trained_inv_freq` came within `before` tokens. A pair that turned
-// once has seen all angles.
-std::vector<std::int32_t> beyond(const std::vector<double>& inv_freq, double length,
-                                 const std::vector<double>& trained_inv_freq, double before) {
+// The frequencies at that length, or as for short sequences where the rule breaks down there.
+Frequencies frequencies_at(const Rope& rope, std::int64_t length) {
+  return check(rope, length) ? frequencies(rope) : frequencies(rope, length);
+}
+
+}  // namespace
+
+std::vector<std::int32_t> pairs_beyond(const std::vector<double>& inv_freq, double length,
+                                       const std::vector<double>& trained_inv_freq, double before) {
   std::vector<std::int32_t> out;
   for (std::size_t p = 0; p < inv_freq.size(); ++p) {
     const double seen = before * std::abs(trained_inv_freq[p]);
@@ -53,13 +58,6 @@ std::vector<std::int32_t> beyond(const std::vector<double>& inv_freq, double len
   }
   return out;
 }
-
-// The frequencies at that length, or as for short sequences where the rule breaks down there.
-Frequencies frequencies_at(const Rope& rope, std::int64_t length) {
-  return check(rope, length) ? frequencies(rope) : frequencies(rope, length);
-}
-
-}  // namespace
 
 Lengths lengths_of(const Plan& plan, std::optional<std::int64_t> asked) {
   Lengths out;
@@ -100,8 +98,8 @@ Reach reach_of(const Rope& rope, const Lengths& lengths, const LayerPlan& layer)
   if (out.before && is_rotated_by_time(rope)) {
     const auto span = static_cast<double>(out.span);
     const auto before = static_cast<double>(*out.before);
-    out.unseen = beyond(out.now.inv_freq, span, out.plain.inv_freq, before);
-    out.unseen_if_plain = beyond(out.plain.inv_freq, span, out.plain.inv_freq, before);
+    out.unseen = pairs_beyond(out.now.inv_freq, span, out.plain.inv_freq, before);
+    out.unseen_if_plain = pairs_beyond(out.plain.inv_freq, span, out.plain.inv_freq, before);
   }
   return out;
 }

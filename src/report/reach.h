@@ -39,6 +39,11 @@ Reach reach_of(const Rope& rope, const Lengths& lengths, const LayerPlan& layer)
 // How many tokens the farthest key that a query of the layer sees spans, of a sequence of so many.
 std::int64_t span_of(const LayerPlan& layer, std::int64_t length);
 
+// Pairs that over `span` tokens come further than `trained_inv_freq` came within `before` tokens. A pair that turned
+// once there has met all angles.
+std::vector<std::int32_t> pairs_beyond(const std::vector<double>& inv_freq, double span,
+                                       const std::vector<double>& trained_inv_freq, double before);
+
 // 2 pi / |inv_freq|; infinite for a pair that does not rotate.
 std::vector<double> wavelengths_of(const std::vector<double>& inv_freq);
 

@@ -10,6 +10,7 @@
 #include "convert/convert_command.h"
 #include "diagnose/diagnose_command.h"
 #include "emit/emit_command.h"
+#include "extend/extend_command.h"
 #include "inspect/compare_command.h"
 #include "inspect/facts_commands.h"
 #include "inspect/inspect_command.h"
@@ -41,6 +42,7 @@ int run(const VectorsArguments& arguments) { return run_vectors(arguments); }
 int run(const CheckArguments& arguments) { return run_check(arguments); }
 int run(const EmitArguments& arguments) { return run_emit(arguments); }
 int run(const ReportArguments& arguments) { return run_report(arguments); }
+int run(const ExtendArguments& arguments) { return run_extend(arguments); }
 int run(const BenchRotateArguments& arguments) { return run_bench_rotate(arguments); }
 int run(const BenchAttendArguments& arguments) { return run_bench_attend(arguments); }
 int run(const PlotArguments& arguments) { return run_plot(arguments); }

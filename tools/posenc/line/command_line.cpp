@@ -18,9 +18,9 @@ namespace {
 
 // In the order of posenc --help.
 std::vector<CommandSpec> specs() {
-  return {inspect_spec(),    compare_spec(), rotate_spec(),  attend_spec(), diagnose_spec(), convert_spec(),
-          vectors_spec(),    check_spec(),   emit_spec(),    report_spec(), plot_spec(),     bench_spec(),
-          properties_spec(), info_spec(),    presets_spec(), demo_spec()};
+  return {inspect_spec(), compare_spec(),    rotate_spec(), attend_spec(),  diagnose_spec(), convert_spec(),
+          vectors_spec(), check_spec(),      emit_spec(),   report_spec(),  extend_spec(),   plot_spec(),
+          bench_spec(),   properties_spec(), info_spec(),   presets_spec(), demo_spec()};
 }
 
 std::vector<std::string> names_of(const std::vector<CommandSpec>& commands) {

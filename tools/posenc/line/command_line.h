@@ -179,6 +179,13 @@ struct ReportArguments {
   bool force = false;
   bool json = false;
 };
+// posenc extend.
+struct ExtendArguments {
+  ModelWord model;
+  std::int64_t to = 1;
+  std::optional<std::int64_t> from;
+  bool json = false;
+};
 // posenc bench rotate: whose shapes and frequencies are timed. Dtypes and numbers of tokens are fixed; threads are
 // those of POSENC_THREADS or the machine.
 struct BenchRotateArguments {
@@ -229,8 +236,8 @@ struct Words {
 // What was asked for: one command with its arguments. main() has a run() for each.
 using Command = std::variant<InspectArguments, CompareArguments, RotateArguments, AttendArguments, DiagnoseArguments,
                              ConvertArguments, VectorsArguments, CheckArguments, EmitArguments, ReportArguments,
-                             PlotArguments, BenchRotateArguments, BenchAttendArguments, PropertiesArguments,
-                             InfoArguments, PresetsArguments, DemoArguments, Words>;
+                             ExtendArguments, PlotArguments, BenchRotateArguments, BenchAttendArguments,
+                             PropertiesArguments, InfoArguments, PresetsArguments, DemoArguments, Words>;
 
 // A command line that cannot be followed. what() is the message, without "posenc: ".
 struct UsageError {

@@ -69,6 +69,7 @@ CommandSpec vectors_spec();
 CommandSpec check_spec();
 CommandSpec emit_spec();
 CommandSpec report_spec();
+CommandSpec extend_spec();
 CommandSpec bench_spec();
 CommandSpec plot_spec();
 CommandSpec properties_spec();

@@ -1,0 +1,83 @@
+// A study in words: a table of the ways, then what follows.
+#include <cmath>
+#include <string>
+
+#include "base/formatted.h"
+#include "plan/text/text_lines.h"
+#include "posenc/extend.h"
+
+namespace posenc::inline v0_2 {
+namespace {
+
+std::string times(double x) { return formatted("{:.3g}", x); }
+
+void add_block(plan::TextLines& lines, const ExtensionStudy& study) {
+  if (study.block.empty()) return;
+  lines.blank();
+  lines.add(0, "what the file's scaling rule says");
+  for (const ExplainedKey& key : study.block) {
+    lines.add(2,
+              key.key + " " + key.value + ": " + key.meaning + (key.problem.empty() ? "" : " It " + key.problem + "."));
+  }
+}
+
+void add_ways(plan::TextLines& lines, const ExtensionStudy& study) {
+  lines.blank();
+  lines.add(0, formatted("{:<12} {:>7} {:>7} {:>9} {:>9} {:>9} {:>8}", "way", "beyond", "as were", "fastest", "slowest",
+                         "factor", "entropy"));
+  for (const Extension& way : study.ways) {
+    if (!way.refused.empty()) {
+      lines.add(0, formatted("{:<12} {}", way.name, way.refused));
+      continue;
+    }
+    lines.add(0, formatted("{:<12} {:>7} {:>7} {:>9} {:>9} {:>9} {:>8}", way.name, way.unseen, way.kept,
+                           times(way.fastest_slower), times(way.slowest_slower), times(way.attention_factor),
+                           times(way.entropy)));
+  }
+  lines.blank();
+  lines.add(0,
+            "beyond: pairs that meet angles they never had. as were: pairs that turn as without a rule. fastest, "
+            "slowest: times that these pairs turn slower. factor: of cos and sin. entropy: of a softmax over all keys, "
+            "random ones, in nats");
+}
+
+void add_patches(plan::TextLines& lines, const ExtensionStudy& study) {
+  if (study.patches.empty()) return;
+  lines.blank();
+  lines.add(0, "how it is written");
+  for (const OverridePatch& patch : study.patches) {
+    std::string text = patch.text;
+    for (char& letter : text) letter = letter == '\n' ? ' ' : letter;
+    lines.add(2, formatted("{}: {}", name(patch.form), text.empty() ? "nothing" : text));
+    for (const std::string& unsaid : patch.unsaid) lines.add(4, unsaid);
+  }
+}
+
+}  // namespace
+
+std::string describe(const ExtensionStudy& study) {
+  constexpr double kGibi = 1073741824.0;
+  plan::TextLines lines;
+  lines.add(0, formatted("{}: from {} to {} tokens, {:.4g} times", plan::ascii(study.model), study.from, study.to,
+                         static_cast<double>(study.to) / static_cast<double>(study.from)));
+  lines.add(2, formatted("{} pairs, base {}; softmax over {} random keys {:.3g} nats; KV cache {:.4g} GiB in 16 bits",
+                         study.pairs, study.base, study.from, study.entropy_before, study.cache_bytes / kGibi));
+  add_block(lines, study);
+  add_ways(lines, study);
+  lines.blank();
+  lines.add(0, "recommended: " + study.recommended);
+  for (const std::string& reason : study.reasons) lines.add(2, reason);
+  for (const Extension& way : study.ways) {
+    if (way.name != study.recommended) continue;
+    for (const std::string& words : way.settings) lines.add(2, "--set " + words);
+  }
+  if (!study.open_questions.empty()) {
+    lines.blank();
+    lines.add(0, "what these numbers cannot say");
+    for (const std::string& question : study.open_questions) lines.add(2, question);
+  }
+  add_patches(lines, study);
+  return lines.take();
+}
+
+}  // namespace posenc::inline v0_2

@@ -1,0 +1,68 @@
+#include "extend/ways.h"
+
+#include <cmath>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include "base/formatted.h"
+#include "posenc/rope.h"
+
+namespace posenc::extend {
+namespace {
+
+// One factor a pair, the least that leaves no pair beyond its trained angles: 1 for pairs that completed a turn, else
+// the whole stretch.
+std::string least_factors(const Rope& rope, const Stretch& stretch) {
+  std::string list;
+  for (const double w : frequencies(rope).inv_freq) {
+    const bool completes = static_cast<double>(stretch.from) * std::abs(w) >= 2.0 * std::numbers::pi;
+    list += formatted("{}{}", list.empty() ? "" : ",", completes ? 1.0 : stretch.factor());
+  }
+  return "[" + list + "]";
+}
+
+// The base b with which the slowest pair turns `factor` times slower and the fastest as before.
+std::string ntk_alpha(const Rope& rope, const Stretch& stretch) {
+  return formatted("{}", rope.dim > 2 ? stretch.factor() : 1.0);
+}
+
+// Neighbours that SelfExtend leaves as they are: half the trained length, so that the groups have room in the rest.
+std::string self_extend(const Stretch& stretch) {
+  const std::int64_t window = std::max<std::int64_t>(stretch.from / 2, 1);
+  const std::int64_t rest = std::max<std::int64_t>(stretch.from - window, 1);
+  const std::int64_t far = std::max<std::int64_t>(stretch.to - window, 1);
+  // One more than the quotient: both ends of a group are rounded.
+  const std::int64_t group = std::max<std::int64_t>((far + rest - 1) / rest + 1, 2);
+  return formatted("self_extend={}/{}", group, window);
+}
+
+}  // namespace
+
+std::vector<Extension> ways_of(const Rope& rope, const Stretch& stretch) {
+  const double factor = stretch.factor();
+  std::vector<Extension> out;
+  const auto add = [&](std::string name, std::string about, std::vector<std::string> settings) {
+    out.push_back({.name = std::move(name), .about = std::move(about), .settings = std::move(settings), .refused = {}});
+  };
+  add("linear", "Position interpolation: all pairs turn slower by the same factor (arXiv 2306.15595).",
+      {formatted("rope_scaling=linear,factor={}", factor)});
+  add("ntk", "Static NTK: a larger base, so that slow pairs are stretched most and the fastest not.",
+      {formatted("rope_scaling=ntk,alpha={}", ntk_alpha(rope, stretch))});
+  add("dynamic", "Dynamic NTK: the base grows with the sequence; short ones stay as they are.",
+      {formatted("rope_scaling=dynamic,factor={}", factor)});
+  add("yarn", "YaRN: NTK by parts and a sharper softmax; pairs that turn often stay (arXiv 2309.00071).",
+      {formatted("rope_scaling=yarn,factor={},original={}", factor, stretch.from)});
+  add("llama3", "Llama 3's rule: by wavelength, long ones stretched, smooth between.",
+      {formatted("rope_scaling=llama3,factor={},low_freq_factor=1,high_freq_factor=4,original={}", factor,
+                 stretch.from)});
+  add("by_pair", "LongRoPE's form: the least factor of each pair that leaves none beyond its trained angles.",
+      {formatted("rope_scaling=factors,factors={}", least_factors(rope, stretch))});
+  add("self_extend",
+      "SelfExtend: near distances as they are, far ones in groups, so that none exceeds the trained "
+      "length (arXiv 2401.01325).",
+      {self_extend(stretch)});
+  return out;
+}
+
+}  // namespace posenc::extend

@@ -1,0 +1,98 @@
+"""posenc extend: what each way leaves of the trained range, by frequencies worked out here, and what it says of rules."""
+import json
+import math
+
+import tool
+from tool import posenc
+
+USAGE, UNREADABLE, MALFORMED = 2, 3, 4
+
+
+def study(*arguments, **keywords):
+    run = posenc("extend", *arguments, "--json", **keywords)
+    assert (run.code, run.err) == (0, ""), run.err
+    return json.loads(run.out)
+
+
+def way(found, name):
+    return next(one for one in found["ways"] if one["name"] == name)
+
+
+class Extend(tool.ToolTest):
+    def test_the_numbers_are_those_of_the_frequencies(self):
+        for preset, to in (("qwen3-8b", 131072), ("pythia-410m", 8192), ("mistral-7b-v0.1", 100_000)):
+            found = study(preset, "--to", to)
+            plain = json.loads(posenc("inspect", preset, "--json").out)["stacks"][0]["layers"][0]
+            before = plain["rotate"][0]["inv_freq"]
+            for one in found["ways"]:
+                with self.subTest(preset=preset, way=one["name"]):
+                    self.assertIsNone(one["refused"])
+                    words = [word for setting in one["settings"] for word in ("--set", setting)]
+                    layer = json.loads(posenc("inspect", preset, "--json", "--length", to, *words).out)["stacks"][0]["layers"][0]
+                    now = layer["rotate"][0]["inv_freq"]
+                    window = layer["mask"]["window"]
+                    span = min(to, window["past"] + 1) if window else to
+                    if one["name"] == "self_extend":
+                        group, neighbours = layer["regions"]["group"], layer["regions"]["window"]
+                        # Of all distances, the largest that two grouped places are apart.
+                        span = max(neighbours, *(i // group + neighbours - neighbours // group - j // group
+                                                 for i in (to - 1,) for j in (0, to - 1 - neighbours)))
+                        self.assertLessEqual(span, found["from"])
+                        self.assertEqual(one["unseen"], 0)
+                    else:
+                        beyond = [p for p, (w, was) in enumerate(zip(now, before))
+                                  if found["from"] * was < 2 * math.pi and span * w > found["from"] * was * (1 + 1e-9)]
+                        self.assertEqual(one["unseen"], len(beyond))
+                    self.assertEqual(one["kept"], sum(abs(was / w - 1) < 1e-3 for w, was in zip(now, before)))
+                    self.assertAlmostEqual(one["fastest_slower"], before[0] / now[0], delta=1e-12)
+                    factor = layer["rotate"][0]["attention_factor"]
+                    rotated, rest = layer["rotate"][0]["dim"], layer["head_dim"] - layer["rotate"][0]["dim"]
+                    variance = layer["softmax_scale"] ** 2 * (rotated * factor**4 + rest)
+                    self.assertAlmostEqual(one["entropy"], math.log(to) - variance / 2, delta=1e-9)
+
+    def test_every_way_but_those_that_grow_leaves_no_pair_beyond(self):
+        found = study("qwen3-8b", "--to", 131072)
+        self.assertEqual((found["from"], found["pairs"], way(found, "as it is")["unseen"]), (40960, 64, 23))
+        self.assertEqual({one["name"]: one["unseen"] for one in found["ways"][1:]},
+                         {"linear": 0, "ntk": way(found, "ntk")["unseen"], "dynamic": way(found, "dynamic")["unseen"], "yarn": 0,
+                          "llama3": way(found, "llama3")["unseen"], "by_pair": 0, "self_extend": 0})
+        self.assertEqual(way(found, "by_pair")["kept"], 64 - 23)
+        self.assertEqual(found["recommended"], "yarn")
+        patch = next(one for one in found["patches"] if one["form"] == "hugging_face_old")
+        self.assertIn('"rope_type": "yarn"', patch["text"])
+
+    def test_within_the_trained_length_nothing_is_needed(self):
+        found = study("qwen3-8b", "--to", 4096)
+        self.assertEqual((found["recommended"], len(found["ways"]), found["patches"]), ("as it is", 1, []))
+        found = study("phi-3.5-mini", "--to", 131072)
+        self.assertEqual((found["from"], found["recommended"]), (4096, "as it is"))
+
+    def test_a_rule_is_explained_and_what_does_not_fit_is_named(self):
+        config = {**tool.SMALL, "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048},
+                  "max_position_embeddings": 4096}
+        block = {one["key"]: one for one in study("-", "--to", 8192, stdin=json.dumps(config).encode())["block"]}
+        self.assertEqual(block["factor"]["problem"], "times 2048 is 8192 tokens, and the trained length is 4096")
+        self.assertEqual(study("deepseek-v3", "--to", 163840)["block"][0]["problem"], None)
+        self.assertEqual(study("qwen3-8b", "--to", 131072)["block"], [])
+
+    def test_in_words(self):
+        run = posenc("extend", "qwen3-8b", "--to", 131072)
+        self.assertEqual((run.code, run.err), (0, ""))
+        self.assert_page(run.out)
+        self.assertIn("recommended: yarn\n", run.out)
+        self.assertIn("--set rope_scaling=yarn,factor=3.2,original=40960", run.out)
+
+    def test_what_cannot_be_asked(self):
+        linear = json.dumps({**tool.SMALL, "rope_scaling": {"rope_type": "linear", "factor": 2.0}}).encode()
+        for code, words, arguments, given in (
+                (USAGE, "--to", ("qwen3-8b",), b""), (USAGE, "--to", ("qwen3-8b", "--to", "0"), b""),
+                (USAGE, "--from must be given", ("-", "--to", "4096"), linear),
+                (MALFORMED, "rotates by position", ("gpt2", "--to", "4096"), b""),
+                (UNREADABLE, "no-such", ("no-such/config.json", "--to", "1"), b"")):
+            run = posenc("extend", *arguments, stdin=given)
+            self.assertEqual((run.code, run.out), (code, ""), run.err)
+            self.assertIn(words, run.err)
+        self.assertEqual(study("-", "--to", "4096", "--from", "1024", stdin=linear)["from"], 1024)
+
+
+tool.main()
