@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/formatted.h"
+#include "posenc/query_scale.h"
 #include "posenc/wavelength.h"
 #include "report/parts.h"
 
@@ -89,7 +90,14 @@ bool attends(const LayerPlan& layer) {
   return layer.kind == LayerKind::attention || layer.kind == LayerKind::cross_attention;
 }
 
-// "layers 5, 11, ..., 29 (every 6th)", or "all 32 layers".
+// "kind B", "kinds A, C".
+std::string kind_names(const std::vector<const Kind*>& kinds) {
+  std::string names;
+  for (const Kind* kind : kinds) names += (names.empty() ? "" : ", ") + kind->name;
+  return (kinds.size() == 1 ? "kind " : "kinds ") + names;
+}
+
+// "layers 5, 11, ..., 29 (every 6th; 5 of 34: kind B)", or "all 32 layers".
 std::string layers_of(const std::vector<const Kind*>& kinds, const Stack& stack) {
   LayerRun run;
   for (const Kind* kind : kinds) {
@@ -104,7 +112,15 @@ std::string layers_of(const std::vector<const Kind*>& kinds, const Stack& stack)
   // "5, 11, ..., 29 (every 6th)": one parenthesis is enough.
   const bool has_note = named.ends_with(")");
   if (has_note) named.pop_back();
-  return formatted("{} {}{}{} of {})", noun, named, has_note ? "; " : " (", run.layers.size(), stack.layers.size());
+  return formatted("{} {}{}{} of {}: {})", noun, named, has_note ? "; " : " (", run.layers.size(), stack.layers.size(),
+                   kind_names(kinds));
+}
+
+// After the sentence that says which layers these are; nothing where they are all.
+std::string of_kinds(const std::vector<const Kind*>& kinds, const Stack& stack) {
+  std::size_t layers = 0;
+  for (const Kind* kind : kinds) layers += kind->run.layers.size();
+  return layers == stack.layers.size() ? std::string() : " of " + kind_names(kinds);
 }
 
 std::string capital(std::string text) {
@@ -138,14 +154,13 @@ class Sentences {
       layers(stack, kinds);
       added(stack, kinds);
       scaling(stack, kinds);
-      without_rotation(stack, kinds);
-      windows(stack, kinds);
+      if (!without_rotation(stack, kinds)) windows(stack, kinds);
+      query_scales(stack, kinds);
       for (const auto& [rope, of] : by_rotation(kinds)) {
         switches(*rope);
         reach(stack, *rope, of);
         tables(stack, *rope, of);
       }
-      query_scales(stack, kinds);
     }
     who_.clear();
     memory();
@@ -165,9 +180,9 @@ class Sentences {
 
   void layers(const Stack& stack, const std::vector<Kind>& kinds) {
     if (kinds.empty()) return;
-    add("layers", kinds.size() == 1
-                      ? formatted("{}, all alike.", count(std::ssize(stack.layers), "layer"))
-                      : formatted("{} of {} kinds.", count(std::ssize(stack.layers), "layer"), kinds.size()));
+    add("layers", kinds.size() == 1 ? formatted("{}, all alike.", count(std::ssize(stack.layers), "layer"))
+                                    : formatted("{} of {} kinds, A to {}.", count(std::ssize(stack.layers), "layer"),
+                                                kinds.size(), kinds.back().name));
   }
 
   // What is added to embeddings and to scores.
@@ -238,16 +253,26 @@ class Sentences {
     return out;
   }
 
-  void without_rotation(const Stack& stack, const std::vector<Kind>& kinds) {
+  // Whether it says what each kind sees.
+  bool without_rotation(const Stack& stack, const std::vector<Kind>& kinds) {
     const Kinds bare = where(kinds, [](const LayerPlan& layer) {
       return layer.rotate.empty() && layer.score.empty() && layer.kind == LayerKind::attention;
     });
     const Kinds turned = where(kinds, [](const LayerPlan& layer) { return !layer.rotate.empty(); });
-    if (bare.empty() || turned.empty()) return;
+    if (bare.empty() || turned.empty()) return false;
     const std::string others = seen(*turned.front()->layer);
     const std::string these = seen(*bare.front()->layer);
-    add("positions", formatted("{} do not rotate (NoPE), and {}{}.", layers_of(bare, stack), these,
-                               others == these ? "" : "; those that rotate " + others));
+    const Mask& mask = turned.front()->layer->mask;
+    const Mask& bare_mask = bare.front()->layer->mask;
+    const bool joins = (mask.chunk || mask.window) && !bare_mask.chunk && !bare_mask.window;
+    add("positions",
+        formatted("{} do not rotate (NoPE), and {}{}.{}", layers_of(bare, stack), these,
+                  others == these ? "" : "; those that rotate " + others,
+                  joins ? " They alone look further, and no position that was never trained can put them off." : ""));
+    const auto sees_so = [](const Kinds& all, const std::string& words) {
+      return std::ranges::all_of(all, [&](const Kind* kind) { return seen(*kind->layer) == words; });
+    };
+    return sees_so(bare, these) && sees_so(turned, others);
   }
 
   void windows(const Stack& stack, const std::vector<Kind>& kinds) {
@@ -266,7 +291,7 @@ class Sentences {
     if (const auto* list = std::get_if<LongRopeScaling>(&rope.scaling)) {
       add("switch", formatted("the lists switch at {0} tokens: sequences of up to {0} take short_factor, longer ones "
                               "long_factor, for all of their tokens. Keys that were cached before the switch are "
-                              "turned by the other list.",
+                              "turned by short_factor and have to be made anew.",
                               list->original_max_position_embeddings));
     }
     if (const auto* dynamic = std::get_if<DynamicScaling>(&rope.scaling)) {
@@ -285,9 +310,7 @@ class Sentences {
     if (!is_rotated_by_time(rope)) return;
     const Reach reach = reach_of(rope, lengths_, *of.front()->layer);
     const std::int64_t pairs = rope.pairs();
-    const std::string who = of.size() == 1 && of[0]->run.layers.size() == stack.layers.size()
-                                ? std::string()
-                                : " of " + layers_of(of, stack);
+    const std::string who = of_kinds(of, stack);
     if (!reach.before) {
       if (rope.scaling.index() != 0) {
         add("length",
@@ -308,10 +331,12 @@ class Sentences {
                     at, reach.unseen.size(), pairs, who, *reach.before, *reach.before));
       return;
     }
-    add("length",
-        formatted("{} {} of {} pairs{} meet angles that they never had within {} tokens, the length before "
-                  "scaling; without {} it would be {}.",
-                  at, reach.unseen.size(), pairs, who, *reach.before, rule_of(rope), reach.unseen_if_plain.size()));
+    const std::size_t plain = reach.unseen_if_plain.size();
+    add("length", formatted("{} {} of {} pairs{} meet angles that they never had within {} tokens, the length before "
+                            "scaling; without {} {}.",
+                            at, reach.unseen.size(), pairs, who, *reach.before, rule_of(rope),
+                            plain == 0 && reach.unseen.empty() ? "there would be none either"
+                                                               : formatted("it would be {}", plain)));
     near(reach, who);
   }
 
@@ -328,16 +353,23 @@ class Sentences {
     const double fastest = reach.now.inv_freq.empty() || reach.now.inv_freq[0] == 0.0
                                ? 1.0
                                : reach.plain.inv_freq[0] / reach.now.inv_freq[0];
-    std::string text = formatted(
-        "near tokens: {} of {} pairs{} turn as before scaling, others up to {:.3g} times "
-        "slower; the fastest, which tells neighbours apart, {}.",
-        kept, reach.now.inv_freq.size(), who, slowest,
-        std::abs(fastest - 1.0) < 1e-3 ? "turns as before" : formatted("turns {:.3g} times slower", fastest));
+    const auto pairs = std::ssize(reach.now.inv_freq);
+    std::string text =
+        kept == 0
+            ? formatted("near tokens: no pair{} turns as before scaling, but up to {:.3g} times slower", who, slowest)
+            : formatted(
+                  "near tokens: {} of {} pairs{} turn as before scaling, the other {} up to {:.3g} "
+                  "times slower",
+                  kept, pairs, who, pairs - kept, slowest);
+    text += std::abs(fastest - 1.0) < 1e-3
+                ? "; the fastest pair, which tells neighbours apart, is as it was."
+                : formatted("; the fastest pair, which tells neighbours apart, {:.3g} times.", fastest);
     if (std::abs(reach.now.attention_factor - 1.0) > 1e-9) {
       const double f = reach.now.attention_factor;
       text += formatted(" Scores of what rotates are multiplied by {:.4g} (attention factor {:.4g}).", f * f, f);
     }
-    text += " Whether the model was trained to it, the numbers cannot say: measure the loss at both lengths.";
+    text += formatted(" Whether the model was trained to that no file says: measure the loss at {} and at {} tokens.",
+                      *reach.before, lengths_.target);
     add("length", text);
   }
 
@@ -351,19 +383,22 @@ class Sentences {
         return angle_error(rope, angles, lengths_.target, judged, lengths_.target).largest;
       };
       add("tables",
-          formatted("cos and sin of {} are off by up to {:.2g} at {} tokens where angles are made in float32, "
-                    "and by {:.2g} where tables are kept in bfloat16.",
-                    layers_of(of, stack), off(Angles::float32), lengths_.target, off(Angles::bfloat16)));
+          formatted(
+              "cos and sin{}, at most 1, are off by up to {:.2g} at position {} where angles are made in float32, and "
+              "by {:.2g} where tables are kept in bfloat16, whose own rounding is 0.002.",
+              of_kinds(of, stack), off(Angles::float32), lengths_.target, off(Angles::bfloat16)));
     } catch (const Error&) {
-      add("tables", formatted("float32 cannot hold the frequencies of {}.", layers_of(of, stack)));
+      add("tables", formatted("float32 cannot hold the frequencies{}.", of_kinds(of, stack)));
     }
   }
 
   void query_scales(const Stack& stack, const std::vector<Kind>& kinds) {
     const Kinds scaled = where(kinds, [](const LayerPlan& layer) { return layer.query_scale.index() != 0; });
     if (scaled.empty()) return;
-    add("positions", formatted("queries of {} are multiplied by a number that grows with their position.",
-                               layers_of(scaled, stack)));
+    const double last = query_scale(scaled.front()->layer->query_scale, lengths_.target - 1);
+    add("positions",
+        formatted("queries{} are multiplied by a number that depends on their position: {:.4g} at position {}.",
+                  of_kinds(scaled, stack), last, lengths_.target - 1));
   }
 
   void memory() {

@@ -1,4 +1,5 @@
 // A report's numbers (docs/report.schema.json).
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -106,10 +107,23 @@ void write_warnings(JsonWriter& json, const Plan& plan) {
   json.end_array();
 }
 
+// What --set said, from the sources: "set: base=1e6".
+std::vector<std::string> settings_of(const Plan& plan) {
+  constexpr std::string_view kSet = "set: ";
+  std::vector<std::string> out;
+  for (const ValueSource& source : plan.sources) {
+    if (!source.from.starts_with(kSet)) continue;
+    std::string words = source.from.substr(kSet.size());
+    if (std::ranges::find(out, words) == out.end()) out.push_back(std::move(words));
+  }
+  return out;
+}
+
 void write_model(JsonWriter& json, const Plan& plan, const ReportOptions& options) {
   const Lengths lengths = lengths_of(plan, options.length);
   json.begin_object();
   json.member("name", plan.source.name.empty() ? plan.model_type : plan.source.name);
+  write_texts(json, "set", settings_of(plan));
   json.member("source", name(plan.source.kind));
   json.member("model_type", plan.model_type);
   json.member("family", plan.family);

@@ -162,7 +162,7 @@ class PageTest(unittest.TestCase):
                 "const i = document.querySelector('input[type=range]'); i.value = arguments[0];"
                 "i.dispatchEvent(new Event('input')); return document.querySelector('.visible').textContent", query)
             low = max(0, query - mask["past"])
-            self.assertEqual(words, f"Query {query} sees {query - low + 1} of {model['length']} keys: {low} to {query}.")
+            self.assertEqual(words, f"Query {query} (orange) sees {query - low + 1} of {model['length']} keys (blue): {low} to {query}.")
         self.open("gemma-3-4b", hash="#m0s0q=77")
         self.assertIn("Query 77 ", self.driver.find_element(By.CSS_SELECTOR, ".visible").text)
         for hash in ("#m0s0=99&m0s0q=-1", "#m0s0=x&%%%", "#m0s0q=1e999"):

@@ -100,7 +100,7 @@ class Numbers(tool.ToolTest):
 
     def test_sentences_answer_what_readers_ask(self):
         gemma = numbers("gemma-3-4b")["models"][0]
-        self.assertIn("Scaled: layers 5, 11, ..., 29 (every 6th; 5 of 34), by linear x8, base 1000000.", findings(gemma, "scaling")[0])
+        self.assertIn("Scaled: layers 5, 11, ..., 29 (every 6th; 5 of 34: kind B), by linear x8, base 1000000.", findings(gemma, "scaling")[0])
         phi = numbers("phi-3.5-mini")["models"][0]
         self.assertIn("The lists switch at 4096 tokens", findings(phi, "switch")[0])
         yarn = numbers("qwen3-8b", "--set", "rope_scaling=yarn,factor=4,original=8192", "--length", "32768")["models"][0]
@@ -111,8 +111,9 @@ class Numbers(tool.ToolTest):
                   "hidden_size": 64, "head_dim": 16, "attention_chunk_size": 64, "max_position_embeddings": 1024,
                   "no_rope_layers": [1, 1, 1, 0, 1, 1, 1, 0]}
         positions = findings(numbers("-", stdin=json.dumps(llama4).encode())["models"][0], "positions")
-        self.assertIn("Layers 3, 7 (2 of 8) do not rotate (NoPE), and see all tokens before them; those that rotate see the tokens "
-                      "before them in their own chunk of 64.", positions)
+        self.assertIn("Layers 3, 7 (2 of 8: kind B) do not rotate (NoPE), and see all tokens before them; those that rotate see the "
+                      "tokens before them in their own chunk of 64. They alone look further, and no position that was never "
+                      "trained can put them off.", positions)
 
     def test_memory_is_what_the_layers_keep(self):
         model = numbers("gemma-3-4b")["models"][0]

@@ -19,7 +19,7 @@ function element(name, attributes = {}, ...children) {
 // The digits that --json has are kept in tables; charts and tips take fewer.
 function short(x) {
   if (x === null || x === undefined) return "never";
-  if (Number.isInteger(x) && Math.abs(x) < 1e9) return String(x);
+  if (Number.isInteger(x) && Math.abs(x) < 1e6) return String(x);
   const size = Math.abs(x);
   if (size >= 1e6 || size < 1e-3) return x.toExponential(3).replace(/\.?0+e/, "e").replace("e+", "e");
   return String(Number(x.toPrecision(4)));

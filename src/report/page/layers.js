@@ -71,12 +71,13 @@ function summary(kind) {
     const rule = kind.rotations[main].scaling.split(",")[0];
     words.push(`rotates by base ${factOf(kind, `rotate/${main}/base`)}${rule === "none" ? "" : `, ${rule}`}`);
   } else if (kind.mask && kind.kind === "attention") {
-    words.push(kind.biases.length ? kind.biases.map((b) => b.kind).join(" and ") : "no positions in its scores");
+    words.push(kind.biases.length ? kind.biases.map((b) => b.kind).join(" and ") : "does not rotate");
   }
   const mask = kind.mask;
   if (mask.chunk !== null) words.push(`chunks of ${mask.chunk}`);
   else if (mask.past !== null) words.push(`window ${mask.past + 1}`);
   else if (kind.kind.includes("attention")) words.push(mask.kind);
+  if (kind.query_scale) words.push("queries scaled by position");
   return words.join(", ");
 }
 
@@ -127,7 +128,7 @@ function windowView(model, kind, key) {
       element("rect", { class: "k7", x: 0, y: 26, width: 1000, height: 4 }),
       element("rect", { class: "k0", x: x(low), y: 16, width: Math.max(2, x(high + 1) - x(low)), height: 24 }),
       element("rect", { class: "k1", x: Math.min(997, x(query)), y: 6, width: 3, height: 44 }));
-    words.textContent = `Query ${query} sees ${high - low + 1} of ${length} keys: ${low} to ${high}.`;
+    words.textContent = `Query ${query} (orange) sees ${high - low + 1} of ${length} keys (blue): ${low} to ${high}.`;
   };
   input.addEventListener("input", () => { choose(key, input.value); draw(); });
   draw();

@@ -3,7 +3,8 @@
 // A file by its last two parts: the whole path is in the tip.
 function shortName(model) {
   const parts = model.name.split("/").filter(Boolean);
-  return parts.length > 2 ? parts.slice(-2).join("/") : model.name;
+  const name = parts.length > 2 ? parts.slice(-2).join("/") : model.name;
+  return model.set.length ? `${name} with ${model.set.join(", ")}` : name;
 }
 
 function stackView(model, stack, key) {
@@ -61,9 +62,13 @@ function modelView(model, m) {
 
 function comparisonView(comparison, models) {
   const a = shortName(models[0]), b = shortName(models.at(-1));
-  const rows = comparison.differences;
+  // Where values come from and which keys are absent is in the words below.
+  const rows = comparison.differences.filter((d) => !["sources", "absent_keys", "ignored_keys"].includes(d.field));
+  const verdicts = { same: "Nothing differs that changes what the model computes.",
+    same_but_pairing: "The row order of q and k differs alone: one model, if the weights follow.",
+    differ: "They compute different things with positions." };
   return element("section", { id: "differences", "aria-label": "Differences" }, element("h2", {}, "What differs"),
-    element("p", {}, `Verdict: ${comparison.verdict.replaceAll("_", " ")}.`),
+    element("p", {}, verdicts[comparison.verdict]),
     rows.length ? element("div", { class: "wide" }, element("table", {},
       element("thead", {}, element("tr", {}, ["", "layers", "fact", a, b].map((h) => element("th", { scope: "col" }, h)))),
       element("tbody", {}, rows.map((d) => element("tr", {}, element("td", {}, d.kind),
@@ -77,8 +82,8 @@ function showPage(numbers) {
   const main = document.getElementById("models");
   const names = numbers.models.map(shortName);
   document.title = `Positions: ${names.join(", ")}`;
-  document.getElementById("title").textContent = names.length === 1 ? `Where ${names[0]} puts its tokens` : "Where these models put their tokens";
-  document.getElementById("about").textContent = "Everything that these files say about positions: layer by layer, where each value comes from, and what follows at the length looked at.";
+  document.getElementById("title").textContent = names.length === 1 ? `Positions in ${names[0]}` : "Positions in these models";
+  document.getElementById("about").textContent = "Everything that these files say about positions: layer by layer, where each value comes from, and what follows at the length looked at. A pair is two channels of a head that turn together, by position times inv_freq; a rule is a scaling rule.";
   document.getElementById("version").textContent = numbers.posenc;
   main.replaceChildren();
   if (numbers.comparison) main.append(comparisonView(numbers.comparison, numbers.models));

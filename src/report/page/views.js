@@ -21,8 +21,9 @@ function rotationCharts(model, rotation) {
   const unit = rotation.by_time ? "tokens a turn" : "steps of the grid a turn";
   out.push(chart({ name: "wavelengths", title: "Wavelengths", x: { name: "pair of channels", values: pairs, log: false },
     y: { name: unit, log: true }, curves, limits,
-    caption: rotation.by_time ? "A ring: at the length looked at, the pair meets angles that it never had before scaling. "
-      + "A pair whose wavelength is above a line does not complete a turn within that length." : "" }));
+    caption: rotation.by_time ? "A pair above a line does not complete a turn within that length."
+      + (rotation.unseen.length ? " A ring: there it meets angles that it never had in training." : "")
+      + (rotation.unscaled && rotation.unseen_without_rule.length ? " A ring on the dashed curve: it would, without the rule." : "") : "" }));
   if (rotation.axis.length) {
     const names = [...new Set(rotation.axis)];
     out.push(element("p", { class: "quiet" }, "Axes: " + names.map((n) => `${n} turns ${rotation.axis.filter((a) => a === n).length} pairs`).join(", ") + "."));
@@ -31,7 +32,7 @@ function rotationCharts(model, rotation) {
     out.push(chart({ name: "ratio", title: "What the rule does", x: { name: "pair of channels", values: pairs },
       y: { name: "times slower than without it", log: true },
       curves: [{ name: "times slower", values: rotation.slower, kind: 2, dots: true }],
-      caption: "1 keeps the resolution of near tokens; the highest pairs reach furthest." }));
+      caption: "1: the pair turns as it did, and near tokens are told apart as before." }));
   }
   if (rotation.by_time) {
     const decay = [{ name: rotation.unscaled ? "with the rule" : "score", values: rotation.decay.score.slice(1), kind: 0 }];
