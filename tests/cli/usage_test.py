@@ -66,7 +66,7 @@ class WrongWords(tool.ToolTest):
     def test_no_command(self):
         self.assert_fails(posenc(), USAGE,
                           "inspect, compare, rotate, attend, diagnose, convert, vectors, check, emit, report, extend, plot, bench, properties, "
-                          "info, presets or demo")
+                          "info, presets, demo, completion or man")
 
     def test_who_says_nothing_is_shown_what_there_is(self):
         for command, names in (([], ["inspect", "demo"]), (["bench"], ["rotate", "attend"]), (["plot"], ["encoding"])):

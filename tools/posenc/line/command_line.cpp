@@ -16,13 +16,6 @@
 namespace posenc::tool {
 namespace {
 
-// In the order of posenc --help.
-std::vector<CommandSpec> specs() {
-  return {inspect_spec(), compare_spec(),    rotate_spec(), attend_spec(),  diagnose_spec(), convert_spec(),
-          vectors_spec(), check_spec(),      emit_spec(),   report_spec(),  extend_spec(),   plot_spec(),
-          bench_spec(),   properties_spec(), info_spec(),   presets_spec(), demo_spec()};
-}
-
 std::vector<std::string> names_of(const std::vector<CommandSpec>& commands) {
   std::vector<std::string> names;
   for (const CommandSpec& command : commands) names.push_back(command.name);
@@ -95,7 +88,7 @@ struct Parser {
   CLI::App app{
       "Position encodings of transformers (RoPE, ALiBi, T5 bias, ...): reads a model's own files, layer by layer, and "
       "computes as they say"};
-  std::vector<CommandSpec> commands = specs();
+  std::vector<CommandSpec> commands = command_specs();
 
   Parser() {
     app.name("posenc");
@@ -163,6 +156,13 @@ std::vector<const char*> without_help_word(int argc, const char* const* argv) {
 }
 
 }  // namespace
+
+std::vector<CommandSpec> command_specs() {
+  return {inspect_spec(), compare_spec(), rotate_spec(),     attend_spec(),     diagnose_spec(),
+          convert_spec(), vectors_spec(), check_spec(),      emit_spec(),       report_spec(),
+          extend_spec(),  plot_spec(),    bench_spec(),      properties_spec(), info_spec(),
+          presets_spec(), demo_spec(),    completion_spec(), man_spec()};
+}
 
 Command read_command_line(int argc, const char* const* argv) {
   Parser parser;

@@ -76,5 +76,10 @@ CommandSpec properties_spec();
 CommandSpec info_spec();
 CommandSpec presets_spec();
 CommandSpec demo_spec();
+CommandSpec completion_spec();
+CommandSpec man_spec();
+
+// All of them, in the order of posenc --help.
+std::vector<CommandSpec> command_specs();
 
 }  // namespace posenc::tool
