@@ -34,4 +34,17 @@ constexpr Plane<Real> rotated(Plane<Real> x, Real cos, Real sin) noexcept {
   return {x.a * cos - x.b * sin, x.a * sin + x.b * cos};
 }
 
+// The transpose, which takes the gradient of what was rotated to that of x: by -t.
+template <typename Real>
+constexpr Plane<Real> rotated_back(Plane<Real> d, Real cos, Real sin) noexcept {
+  return rotated(d, cos, -sin);
+}
+
+// dL/dt of a pair that was rotated to y by t, whose gradient is d: dy/dt is y, turned a quarter further. By the chain
+// rule dL/d inv_freq[p] is the sum of it times the position.
+template <typename Real>
+constexpr Real angle_gradient(Plane<Real> y, Plane<Real> d) noexcept {
+  return d.b * y.a - d.a * y.b;
+}
+
 }  // namespace posenc::math

@@ -5,6 +5,8 @@
 // MPT builds slopes for the next power of two above and takes [1::2] ++ [0::2] of them, cut: the same numbers in the
 // same order. BLOOM and Falcon add slope j, which is the relative form to the softmax, since slope i is the same for a
 // whole row; Falcon's rounding to bfloat16 is not. flash-attention's encoders use |i + keys - queries - j|.
+#include "math/score/alibi.h"
+
 #include <bit>
 #include <cmath>
 
@@ -50,3 +52,9 @@ double alibi_bias(const Alibi& scheme, double slope, double i, double j) {
 }
 
 }  // namespace posenc::inline v0_2
+
+namespace posenc::math {
+
+double alibi_slope_derivative(const Alibi& scheme, double i, double j) { return alibi_bias(scheme, 1.0, i, j); }
+
+}  // namespace posenc::math

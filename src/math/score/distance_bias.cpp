@@ -8,6 +8,7 @@
 
 #include "base/formatted.h"
 #include "math/score/fire.h"
+#include "math/score/kerple.h"
 #include "posenc/error.h"
 #include "posenc/scores.h"
 
@@ -50,3 +51,20 @@ std::int64_t grid_row(const GridBias& scheme, std::int64_t row_difference, std::
 }
 
 }  // namespace posenc::inline v0_2
+
+namespace posenc::math {
+
+// (4) and (5), differentiated. 0^r2 ln 0 is the limit, 0, for r2 > 0; for r2 = 0, where there is none, it is 0 too.
+KerpleDerivatives kerple_derivatives(const Kerple& scheme, double r1, double r2, double distance) {
+  const double d = std::abs(distance);
+  switch (scheme.form) {
+    case Kerple::Form::logarithmic: return {-std::log1p(r2 * d), -r1 * d / (1.0 + r2 * d)};
+    case Kerple::Form::power: {
+      const double power = std::pow(d, r2);
+      return {-power, d == 0.0 ? 0.0 : -r1 * power * std::log(d)};
+    }
+  }
+  return {};
+}
+
+}  // namespace posenc::math
