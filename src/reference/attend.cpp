@@ -1,56 +1,21 @@
 // reference::attend: the equation of posenc/reference_attend.h, row by row in double. Scores come from
-// reference/scores.h, by the formulas or by the primitives; mask, soft cap, sinks, softmax and the sum over values are
-// here, once for both.
+// reference/scores.h, by the formulas or by the primitives; mask, soft cap, sinks and softmax (softmax_row.h) and the
+// sum over values are here, once for both.
 //
 //   p_ij = exp(z_ij - m_i) / (sum_j exp(z_ij - m_i) + exp(sink - m_i)),  o_i = sum_j p_ij v_j
 //
 // Called by tests, the properties and the tools' error checks (posenc attend). It takes time and memory of its own for
 // every query and key; nothing here is fast.
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
-#include "posenc/reference.h"
 #include "posenc/reference_attend.h"
 #include "reference/check_double.h"
 #include "reference/elements.h"
 #include "reference/formula_scores.h"
-#include "reference/mask.h"
 #include "reference/scores.h"
 #include "reference/sequences.h"
+#include "reference/softmax_row.h"
 
 namespace posenc::inline v0_2::reference {
 namespace {
-
-// The score of a key that the query does not see, and the sink of a layer that has none.
-constexpr double kUnseen = -std::numeric_limits<double>::infinity();
-
-// cap tanh(y / cap) where the plan has a soft cap at this place, else y.
-double capped(const std::optional<SoftCap>& cap, SoftCap::Order now, double y) {
-  return cap && cap->order == now ? cap->cap * std::tanh(y / cap->cap) : y;
-}
-
-struct Softmax {
-  std::vector<double> weights;  // [keys], 0 where not seen
-  double lse = kUnseen;
-};
-
-// z: kUnseen where not seen. The sink takes weight and gives nothing; where it takes all, exp overflows to infinity and
-// the weights are 0.
-// `largest` is that of the keys alone, and `lse` is without the sink: merging parts of the keys needs it so.
-Softmax softmax(const std::vector<double>& z, double sink) {
-  Softmax out{std::vector<double>(z.size()), kUnseen};
-  const double largest = z.empty() ? kUnseen : *std::max_element(z.begin(), z.end());
-  double sum = 0.0;
-  for (const double score : z) sum += score == kUnseen ? 0.0 : std::exp(score - largest);
-  if (sum == 0.0) return out;
-  out.lse = largest + std::log(sum);
-  const double total = sum + (sink == kUnseen ? 0.0 : std::exp(sink - largest));
-  for (std::size_t j = 0; j < z.size(); ++j) {
-    if (z[j] != kUnseen) out.weights[j] = std::exp(z[j] - largest) / total;
-  }
-  return out;
-}
 
 double* place(const TensorView& view, std::int64_t offset) { return static_cast<double*>(view.data) + offset; }
 
@@ -85,31 +50,11 @@ Target target(const AttendArgs& args, const Row& row) {
   return to;
 }
 
-// x is made of hidden keys too: the stage `content` shows it, and it costs nothing that matters here. From the bias on,
-// only keys that are seen count.
+// x is made of hidden keys too: the stage `content` shows it, and it costs nothing that matters here.
 void attend_row(Scores& scores, const AttendArgs& args, Row& row) {
   const LayerPlan& layer = row.layer;
-  const double scale = scores.scale(row);
-  const auto keys = index(row.keys());
-  row.q = row.sequence.q.head(row.i, row.h);
-  row.seen.resize(keys);
-  row.x.resize(keys);
-  for (std::size_t j = 0; j < keys; ++j) {
-    row.seen[j] = is_visible(row, static_cast<std::int64_t>(j));
-    row.x[j] = scale * scores.content(row, static_cast<std::int64_t>(j));
-  }
-  scores.scored(row);
-  std::vector<double> y(keys, kUnseen);
-  std::vector<double> z(keys, kUnseen);
-  for (std::size_t j = 0; j < keys; ++j) {
-    if (!row.seen[j]) continue;
-    const auto key = static_cast<std::int64_t>(j);
-    y[j] = capped(layer.soft_cap, SoftCap::Order::before_bias, row.x[j]) + scores.bias(row, key);
-    if (!args.inputs.bias.empty()) y[j] += broadcast(args.inputs.bias, row, key);
-    z[j] = capped(layer.soft_cap, SoftCap::Order::after_bias, y[j]);
-  }
-  const double sink = layer.sinks ? element(args.weights.sinks, {row.h}) : kUnseen;
-  const Softmax soft = softmax(z, sink);
+  const SoftmaxRow soft = softmax_row(scores, row);
+  const std::size_t keys = soft.z.size();
   std::vector<double> out(index(layer.value_dim));
   for (std::size_t j = 0; j < keys; ++j) {
     if (soft.weights[j] == 0.0) continue;
@@ -126,9 +71,9 @@ void attend_row(Scores& scores, const AttendArgs& args, Row& row) {
   const auto stage = [&](std::size_t j) {
     switch (args.stage) {
       case ScoreStage::content: return row.x[j];
-      case ScoreStage::biased: return y[j];
+      case ScoreStage::biased: return soft.y[j];
       case ScoreStage::capped:
-        return is_capped_first ? capped(layer.soft_cap, SoftCap::Order::before_bias, row.x[j]) : z[j];
+        return is_capped_first ? capped(layer.soft_cap, SoftCap::Order::before_bias, row.x[j]) : soft.z[j];
       case ScoreStage::weights: return soft.weights[j];
     }
     return 0.0;

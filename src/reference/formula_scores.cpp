@@ -3,7 +3,6 @@
 // score_by_content.cpp and score_along_row.cpp. lowered_scores.cpp computes the same numbers from the primitives.
 #include "reference/formula_scores.h"
 
-#include <cmath>
 #include <type_traits>
 #include <variant>
 
@@ -17,27 +16,36 @@
 #include "reference/value_terms.h"
 
 namespace posenc::inline v0_2::reference {
-namespace {
-
-// Inside the scale: terms that stand for a part of q.k.
-template <typename Scheme>
-constexpr bool kIsContent = std::is_same_v<Scheme, ShawKeys> || std::is_same_v<Scheme, TransformerXl> ||
-                            std::is_same_v<Scheme, XlNet> || std::is_same_v<Scheme, Deberta>;
-
-// The weights of score term t; a layer whose terms have none may omit the whole list.
 const ScoreWeights& weights_of(const AttendArgs& args, std::size_t t) {
   static const ScoreWeights kNone;
   return args.weights.score.empty() ? kNone : args.weights.score[t];
 }
 
-}  // namespace
-
-// Other roles (such as an indexer's) rotate other tensors than q and k.
-FormulaScores::FormulaScores(const LayerPlan& layer, const AttendArgs& args) : layer_(layer), args_(args) {
+std::vector<Rotated> main_rotations(const LayerPlan& layer, const AttendArgs& args) {
+  std::vector<Rotated> out;
   for (const Rotate& one : layer.rotate) {
-    if (one.role == RotateRole::main) rotations_.push_back({&one, frequencies(rope(one), args.inputs.length)});
+    if (one.role == RotateRole::main) out.push_back({&one, frequencies(rope(one), args.inputs.length)});
+  }
+  return out;
+}
+
+// xPos multiplies the product of each pair by zeta^((i - j) / scale_base).
+//
+// The whole factor goes on q here. Kernels split it between q and k about an origin near both, or either side would
+// overflow.
+void decay(const Rotated& rotating, double distance, std::vector<double>& q) {
+  const auto* xpos = std::get_if<XPos>(&rotating.rotate->scheme);
+  if (xpos == nullptr) return;
+  for (std::int64_t p = 0; p < xpos->rope.pairs(); ++p) {
+    const double factor = math::xpos_decay(*xpos, p, distance);
+    const auto [a, b] = math::channels_of_pair(xpos->rope.pairing, xpos->rope.first_channel, xpos->rope.dim, p);
+    q[index(a)] *= factor;
+    q[index(b)] *= factor;
   }
 }
+
+FormulaScores::FormulaScores(const LayerPlan& layer, const AttendArgs& args)
+    : layer_(layer), args_(args), rotations_(main_rotations(layer, args)) {}
 
 // Without a scheme positions may be anything; with one they are at least 0.
 double FormulaScores::scale(const Row& row) {
@@ -45,20 +53,13 @@ double FormulaScores::scale(const Row& row) {
   return layer_.softmax_scale * query_scale(layer_.query_scale, static_cast<std::int64_t>(row.q_coordinate()));
 }
 
-// `coordinate` stands for all of the token's, where regions have moved it.
 void FormulaScores::rotate_by(const Rotated& rotating, const Tokens& side, std::int64_t row, Direction direction,
-                              std::vector<double>& x, std::optional<double> coordinate) const {
-  const auto at = [&](std::int64_t axis) {
-    const double own = coordinate ? *coordinate : side.coordinates[index(axis)][index(row)];
-    return own + static_cast<double>(rotating.rotate->offset);
-  };
+                              std::vector<double>& x, std::optional<double> moved) const {
+  const auto at = [&](std::int64_t axis) { return rotating.coordinate(side, row, axis, moved); };
   rotate_head(rope(*rotating.rotate), rotating.frequencies, at, direction, Angles::exact, x);
 }
 
-// q~_i . k~_j. xPos multiplies the product of each pair by zeta^((i - j) / scale_base).
-//
-// The whole factor goes on q here. Kernels split it between q and k about an origin near both, or either side would
-// overflow.
+// q~_i . k~_j.
 double FormulaScores::product(const Row& row, std::int64_t j) const {
   std::vector<double> q = row.q;
   std::vector<double> k = row.key(j);
@@ -72,14 +73,7 @@ double FormulaScores::product(const Row& row, std::int64_t j) const {
     if (!args_.inputs.k_rotated) {
       rotate_by(rotating, row.sequence.k, j, Direction::forward, k, moved(stands.key));
     }
-    const auto* xpos = std::get_if<XPos>(&rotating.rotate->scheme);
-    if (xpos == nullptr) continue;
-    for (std::int64_t p = 0; p < xpos->rope.pairs(); ++p) {
-      const double decay = math::xpos_decay(*xpos, p, row.distance(j));
-      const auto [a, b] = math::channels_of_pair(xpos->rope.pairing, xpos->rope.first_channel, xpos->rope.dim, p);
-      q[index(a)] *= decay;
-      q[index(b)] *= decay;
-    }
+    decay(rotating, row.distance(j), q);
   }
   return dot(q, k);
 }

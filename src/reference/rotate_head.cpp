@@ -57,27 +57,62 @@ CosineSine cosine_sine(double position, double inv_freq, double factor, Angles a
   return {c, s};
 }
 
-}  // namespace
+std::int64_t axis_of(const Rope& rope, std::int64_t p) {
+  return rope.axes.of_pair.empty() ? 0 : rope.axes.of_pair[static_cast<std::size_t>(p)];
+}
+
+struct HeadPair {
+  std::size_t a;
+  std::size_t b;
+};
+
+HeadPair head_pair(const Rope& rope, std::int64_t p) {
+  const auto [a, b] = math::channels_of_pair(rope.pairing, rope.first_channel, rope.dim, p);
+  return {static_cast<std::size_t>(a), static_cast<std::size_t>(b)};
+}
 
 // With attention factor a, forward applies a R. Its transpose is a R^T: the sine changes its sign. Its inverse is the
 // transpose divided by a^2, R^T / a. Channels outside the pairs keep their values.
+CosineSine of_pair(const Rope& rope, const Frequencies& frequencies,
+                   const std::function<double(std::int64_t)>& coordinate, Direction direction, Angles angles,
+                   std::int64_t p) {
+  const double factor = frequencies.attention_factor;
+  CosineSine angle =
+      cosine_sine(coordinate(axis_of(rope, p)), frequencies.inv_freq[static_cast<std::size_t>(p)], factor, angles);
+  if (direction != Direction::forward) angle.sin = -angle.sin;
+  if (direction == Direction::inverse) angle = {angle.cos / (factor * factor), angle.sin / (factor * factor)};
+  return angle;
+}
+
+}  // namespace
+
 void rotate_head(const Rope& rope, const Frequencies& frequencies,
                  const std::function<double(std::int64_t)>& coordinate, Direction direction, Angles angles,
                  std::span<double> x) {
-  const double factor = frequencies.attention_factor;
   for (std::int64_t p = 0; p < rope.pairs(); ++p) {
-    const auto pair = static_cast<std::size_t>(p);
-    const std::int64_t axis = rope.axes.of_pair.empty() ? 0 : rope.axes.of_pair[pair];
-    CosineSine angle = cosine_sine(coordinate(axis), frequencies.inv_freq[pair], factor, angles);
-    if (direction != Direction::forward) angle.sin = -angle.sin;
-    if (direction == Direction::inverse) angle = {angle.cos / (factor * factor), angle.sin / (factor * factor)};
-    const auto [a, b] = math::channels_of_pair(rope.pairing, rope.first_channel, rope.dim, p);
-    double& first = x[static_cast<std::size_t>(a)];
-    double& second = x[static_cast<std::size_t>(b)];
-    const auto rotated = math::rotated<double>({first, second}, angle.cos, angle.sin);
-    first = rotated.a;
-    second = rotated.b;
+    const CosineSine angle = of_pair(rope, frequencies, coordinate, direction, angles, p);
+    const auto [a, b] = head_pair(rope, p);
+    const auto rotated = math::rotated<double>({x[a], x[b]}, angle.cos, angle.sin);
+    x[a] = rotated.a;
+    x[b] = rotated.b;
   }
+}
+
+// An inverse rotates by -t, so its angle grows as the position falls.
+std::vector<double> rotate_head_backward(const Rope& rope, const Frequencies& frequencies,
+                                         const std::function<double(std::int64_t)>& coordinate, Direction direction,
+                                         std::span<const double> rotated, std::span<double> d) {
+  std::vector<double> by_frequency;
+  for (std::int64_t p = 0; p < rope.pairs(); ++p) {
+    const CosineSine angle = of_pair(rope, frequencies, coordinate, direction, Angles::exact, p);
+    const auto [a, b] = head_pair(rope, p);
+    const double by_angle = math::angle_gradient<double>({rotated[a], rotated[b]}, {d[a], d[b]});
+    by_frequency.push_back((direction == Direction::forward ? 1.0 : -1.0) * coordinate(axis_of(rope, p)) * by_angle);
+    const auto back = math::rotated_back<double>({d[a], d[b]}, angle.cos, angle.sin);
+    d[a] = back.a;
+    d[b] = back.b;
+  }
+  return by_frequency;
 }
 
 }  // namespace posenc::inline v0_2::reference

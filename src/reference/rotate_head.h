@@ -17,4 +17,11 @@ void rotate_head(const Rope& rope, const Frequencies& frequencies,
                  const std::function<double(std::int64_t)>& coordinate, Direction direction, Angles angles,
                  std::span<double> x);
 
+// Its transpose, by exact angles: d, [head_dim], the gradient of what came out, becomes that of what went in, in place.
+// rotated: what came out. Returns the gradient of each inverse frequency, [pairs]: the position times that of its
+// angle.
+std::vector<double> rotate_head_backward(const Rope& rope, const Frequencies& frequencies,
+                                         const std::function<double(std::int64_t)>& coordinate, Direction direction,
+                                         std::span<const double> rotated, std::span<double> d);
+
 }  // namespace posenc::inline v0_2::reference
