@@ -5,10 +5,12 @@
 // terms, those of term n are called "n.table" and so on; the table of ShawValues is "value_table", sinks are "sinks".
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "posenc/attention.h"
 #include "posenc/export.h"
@@ -31,5 +33,10 @@ struct NamedWeight {
 // Throws Error too for a table that is needed and not given, for a name that the layer has no table of, and for one
 // that is given twice.
 POSENC_API LayerWeights named_weights(const LayerPlan& layer, std::span<const NamedWeight> given);
+
+// The shape of a gradient (attend_backward.h) by its name: that of its tensor, [1] for FIRE's c and threshold. Throws
+// Error for a name that gradient_names() has not.
+POSENC_API std::vector<std::int64_t> gradient_shape(const LayerPlan& layer, const LayerWeights& weights,
+                                                    std::string_view name);
 
 }  // namespace posenc::inline v0_2

@@ -8,6 +8,7 @@
 
 #include "base/formatted.h"
 #include "posenc/error.h"
+#include "posenc/named_weights.h"
 
 namespace posenc::math {
 namespace {
@@ -126,6 +127,16 @@ std::string text_of(std::span<const DType> dtypes) {
   return out;
 }
 
+// Throws Error for a name that is not among them; `field` has been given it.
+const LearnedTensor& of_name(const char* where, const std::string& field, const std::vector<LearnedTensor>& learned,
+                             std::string_view name) {
+  const auto found = std::ranges::find(learned, name, &LearnedTensor::name);
+  if (found != learned.end()) return *found;
+  if (learned.empty()) throw Error(where, {field, "be omitted for a layer that has learned nothing", "given"});
+  throw Error(where, {field, formatted("be of what the layer has learned, {},", joined(names_of(learned), ", ")),
+                      formatted("\"{}\"", name)});
+}
+
 std::string shape_of(const ConstTensorView& x) {
   std::string out = "[";
   for (int axis = 0; axis < x.rank; ++axis) {
@@ -187,18 +198,11 @@ void check_gradients(const char* where, const LayerPlan& layer, const LayerWeigh
   const std::vector<LearnedTensor> learned = learned_tensors(layer, weights);
   for (const NamedGradient& one : given) {
     const std::string field = formatted("d_weights[\"{}\"]", one.name);
-    const auto found = std::ranges::find(learned, one.name, &LearnedTensor::name);
-    if (found == learned.end()) {
-      const std::string all = joined(names_of(learned), ", ");
-      throw Error(where, {field,
-                          learned.empty() ? "be omitted for a layer that has learned nothing"
-                                          : formatted("be of what the layer has learned: {}", all),
-                          learned.empty() ? "given" : "none"});
-    }
+    const LearnedTensor& found = of_name(where, field, learned, one.name);
     if (std::ranges::count(given, one.name, &NamedGradient::name) > 1) {
       throw Error(where, {field, "be given once", "given again"});
     }
-    check_gradient(where, field, one.gradient, found->tensor, dtypes);
+    check_gradient(where, field, one.gradient, found.tensor, dtypes);
   }
 }
 
@@ -208,6 +212,12 @@ namespace posenc::inline v0_2 {
 
 std::vector<std::string> gradient_names(const LayerPlan& layer, const LayerWeights& weights) {
   return math::names_of(math::learned_tensors(layer, weights));
+}
+
+std::vector<std::int64_t> gradient_shape(const LayerPlan& layer, const LayerWeights& weights, std::string_view name) {
+  const std::vector<math::LearnedTensor> learned = math::learned_tensors(layer, weights);
+  const ConstTensorView& x = math::of_name("gradient_shape", "name", learned, name).tensor;
+  return {x.shape.begin(), x.shape.begin() + x.rank};
 }
 
 }  // namespace posenc::inline v0_2
