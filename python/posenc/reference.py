@@ -2,6 +2,7 @@
 
 from ._posenc import _reference_add_input as add_input
 from ._posenc import _reference_attend as attend
+from ._posenc import _reference_attend_backward as attend_backward
 from ._posenc import _reference_attend_linear as attend_linear
 from ._posenc import _reference_fope as fope
 from ._posenc import _reference_fope_score as fope_score
@@ -22,6 +23,7 @@ from ._posenc import _reference_rotation_matrix as rotation_matrix
 __all__ = [
     "add_input",
     "attend",
+    "attend_backward",
     "attend_linear",
     "fope",
     "fope_score",

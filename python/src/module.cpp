@@ -35,6 +35,7 @@ NB_MODULE(_posenc, m) {
   posenc::python::bind_named_weights(m);
   posenc::python::bind_tensor_file(m);
   posenc::python::bind_reference(m);
+  posenc::python::bind_reference_backward(m);
   posenc::python::bind_reference_forms(m);
   posenc::python::bind_research(m);
 }

@@ -41,6 +41,7 @@ void bind_add_input(nb::module_& module);
 void bind_attend(nb::module_& module);
 void bind_prepared_layer(nb::module_& module);
 void bind_reference(nb::module_& module);
+void bind_reference_backward(nb::module_& module);
 
 // "threads: int = 0, isa: typing.Literal[...] = 'automatic'": how many threads at most, 0 for all of the process's
 // pool, and which kernels.

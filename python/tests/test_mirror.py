@@ -19,14 +19,14 @@ EXCEPTIONS = {
     # Structs that Python has as something more usual.
     **dict.fromkeys(
         (
-            "AddInputArgs AttendArgs AttendLinearArgs AttendPages AttendPart AttentionDumpArgs CacheArgs CheckPortOptions CompareOptions ConvertArgs CostSizes"
+            "AddInputArgs AttendArgs AttendBackwardArgs AttendLinearArgs AttendPages AttendPart AttentionDumpArgs CacheArgs CheckPortOptions CompareOptions ConvertArgs CostSizes"
             " DecayOptions DiagnoseArgs EmitOptions ExtendOptions Fope GrapeBias GrapePlane GridSettings InputArgs KeyNorm LayerInputs LayerWeights MergeArgs"
-            " NamedTensor NamedWeight Pages PermuteArgs Pope PrepareInputOptions PrepareOptions QueryKeyRows ReadOptions RelativeLogits RerotateArgs"
+            " NamedGradient NamedTensor NamedWeight Pages PermuteArgs Pope PrepareInputOptions PrepareOptions QueryKeyRows ReadOptions RelativeLogits RerotateArgs"
             " ReportOptions RotateArgs RowPlaces TableGrid TableOptions TensorFileOptions VectorFileOptions WriteOptions"
         ).split(),
         ARGUMENTS,
     ),
-    **dict.fromkeys("BasicTensorView tensor transposed element dtype_of bits_of".split(), ARRAYS),
+    **dict.fromkeys("BasicTensorView tensor transposed element dtype_of bits_of gradient_shape".split(), ARRAYS),
     **dict.fromkeys(
         "AttendWork Executor Parallel ThreadPool ThreadPoolOptions attend_scratch_bytes cos_sin_into".split(), ENGINES
     ),
