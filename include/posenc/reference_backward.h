@@ -21,6 +21,7 @@
 #include "posenc/attend_backward.h"
 #include "posenc/attention.h"
 #include "posenc/export.h"
+#include "posenc/feature_map.h"
 #include "posenc/plan.h"
 #include "posenc/tensor.h"
 
@@ -52,5 +53,32 @@ struct AttendBackwardArgs {
 // for a name that is not in gradient_names() or is given twice. False where keep_going returned false: nothing is
 // written then.
 [[nodiscard]] POSENC_API bool attend_backward(const LayerPlan& layer, const AttendBackwardArgs& args);
+
+// Of linear attention (reference_linear.h): o_i = n_i / t_i, n_i = sum_j w_ij v_j, w_ij = (R_i f(q_i)) . (R_j f(k_j)),
+// t_i = sum_j f(q_i) . f(k_j).
+//
+//   dn_i = do_i / t_i      dt_i = - do_i . o_i / t_i      dw_ij = dn_i . v_j      dv_j = sum_i w_ij dn_i
+//   df(q_i) = sum_j dw_ij R_i^T R_j f(k_j) + dt_i f(k_j), times f'(q_i); of k_j likewise
+struct AttendLinearBackwardArgs {
+  // As attend_linear is given them.
+  ConstTensorView q{};
+  ConstTensorView k{};
+  ConstTensorView v{};
+  LayerInputs inputs{};
+  FeatureMap feature_map = FeatureMap::elu_plus_one;
+  ConstTensorView d_out{};
+
+  // Written, as in AttendBackwardArgs; of d_weights only frequencies have names.
+  TensorView d_q{};
+  TensorView d_k{};
+  TensorView d_v{};
+  std::span<const NamedGradient> d_weights{};
+  std::function<bool()> keep_going{};
+};
+
+// Where the denominator is 0 there is no gradient, as the output is 0. Throws Error, before anything is written, for
+// what attend_linear refuses, and for gradients that do not fit. False where keep_going returned false: nothing is
+// written then.
+[[nodiscard]] POSENC_API bool attend_linear_backward(const LayerPlan& layer, const AttendLinearBackwardArgs& args);
 
 }  // namespace posenc::inline v0_2::reference

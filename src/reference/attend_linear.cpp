@@ -3,10 +3,8 @@
 //   o_i = sum_j (R_i f(q_i)) . (R_j f(k_j)) v_j / sum_j f(q_i) . f(k_j)        RoFormer, arXiv 2104.09864, (19)
 //
 // posenc/reference_linear.h; the kernels' side is src/cpu/linear.
-#include <algorithm>
-#include <cmath>
-
 #include "math/check/check_linear.h"
+#include "math/feature.h"
 #include "posenc/reference_linear.h"
 #include "reference/check_double.h"
 #include "reference/elements.h"
@@ -17,18 +15,8 @@
 namespace posenc::inline v0_2::reference {
 namespace {
 
-// f of one channel. elu(x) + 1 is exp(x) below 0 and x + 1 above.
-double feature(FeatureMap map, double x) {
-  switch (map) {
-    case FeatureMap::elu_plus_one: return x < 0.0 ? std::exp(x) : x + 1.0;
-    case FeatureMap::identity: return x;
-    case FeatureMap::relu: return std::max(x, 0.0);
-  }
-  return x;
-}
-
 std::vector<double> features(FeatureMap map, std::vector<double> x) {
-  for (double& c : x) c = feature(map, c);
+  for (double& c : x) c = math::feature(map, c);
   return x;
 }
 

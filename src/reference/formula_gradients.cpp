@@ -6,33 +6,11 @@
 #include <variant>
 
 #include "posenc/regions.h"
-#include "reference/elements.h"
 #include "reference/rotate_head.h"
 #include "reference/score_terms.h"
 #include "reference/value_terms.h"
 
 namespace posenc::inline v0_2::reference {
-namespace {
-
-std::vector<std::size_t> places_of_main(const LayerPlan& layer) {
-  std::vector<std::size_t> out;
-  for (std::size_t n = 0; n < layer.rotate.size(); ++n) {
-    if (layer.rotate[n].role == RotateRole::main) out.push_back(n);
-  }
-  return out;
-}
-
-std::vector<double> value_head(const Row& row, std::int64_t j) {
-  const ConstTensorView& v = row.sequence.v;
-  std::vector<double> out(index(row.layer.value_dim));
-  for (std::size_t c = 0; c < out.size(); ++c) {
-    out[c] = read(v, j * v.strides[0] + row.kv_head() * v.strides[1] + static_cast<std::int64_t>(c) * v.strides[2]);
-  }
-  return out;
-}
-
-}  // namespace
-
 FormulaGradients::FormulaGradients(const LayerPlan& layer, const AttendArgs& args, Gradients& sums)
     : layer_(layer),
       args_(args),

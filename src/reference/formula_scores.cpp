@@ -29,6 +29,23 @@ std::vector<Rotated> main_rotations(const LayerPlan& layer, const AttendArgs& ar
   return out;
 }
 
+std::vector<std::size_t> places_of_main(const LayerPlan& layer) {
+  std::vector<std::size_t> out;
+  for (std::size_t n = 0; n < layer.rotate.size(); ++n) {
+    if (layer.rotate[n].role == RotateRole::main) out.push_back(n);
+  }
+  return out;
+}
+
+std::vector<double> value_head(const Row& row, std::int64_t j) {
+  const ConstTensorView& v = row.sequence.v;
+  std::vector<double> out(index(row.layer.value_dim));
+  for (std::size_t c = 0; c < out.size(); ++c) {
+    out[c] = read(v, j * v.strides[0] + row.kv_head() * v.strides[1] + static_cast<std::int64_t>(c) * v.strides[2]);
+  }
+  return out;
+}
+
 // xPos multiplies the product of each pair by zeta^((i - j) / scale_base).
 //
 // The whole factor goes on q here. Kernels split it between q and k about an origin near both, or either side would
@@ -96,11 +113,7 @@ double FormulaScores::content(const Row& row, std::int64_t j) { return product(r
 double FormulaScores::bias(const Row& row, std::int64_t j) { return sum_of_terms(row, j, false); }
 
 std::vector<double> FormulaScores::value(const Row& row, std::int64_t j) {
-  std::vector<double> v(index(layer_.value_dim));
-  for (std::size_t c = 0; c < v.size(); ++c) {
-    v[c] = read(row.sequence.v, j * row.sequence.v.strides[0] + row.kv_head() * row.sequence.v.strides[1] +
-                                    static_cast<std::int64_t>(c) * row.sequence.v.strides[2]);
-  }
+  std::vector<double> v = value_head(row, j);
   std::visit([&](const auto& scheme) { change_value(scheme, row, j, v); }, layer_.value);
   return v;
 }

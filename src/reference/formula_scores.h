@@ -31,6 +31,10 @@ struct Rotated {
 // The main rotations of the layer, in the order in which they are applied. Other roles (such as an indexer's) rotate
 // other tensors than q and k.
 std::vector<Rotated> main_rotations(const LayerPlan& layer, const AttendArgs& args);
+std::vector<std::size_t> places_of_main(const LayerPlan& layer);  // of each in LayerPlan::rotate
+
+// v_j as it is given, [value_dim].
+std::vector<double> value_head(const Row& row, std::int64_t j);
 
 // The weights of score term t; a layer whose terms have none may omit the whole list.
 const ScoreWeights& weights_of(const AttendArgs& args, std::size_t t);

@@ -8,8 +8,10 @@
 #include <variant>
 
 #include "math/bfloat16.h"
+#include "math/feature.h"
 #include "math/learned_tensors.h"
 #include "posenc/reference_backward.h"
+#include "posenc/reference_linear.h"
 #include "posenc/scores.h"
 #include "support/gradient_tolerances.h"
 
@@ -51,8 +53,9 @@ constexpr double kByDistance = 1.0 / 64;
 
 double Parameter::along() const { return std::inner_product(gradient.begin(), gradient.end(), direction.begin(), 0.0); }
 
-GradientCall::GradientCall(const SchemeCase& scheme, const Arrangement& arrangement, Places places, std::uint64_t seed)
-    : call(scheme, arrangement, places, seed), random_(seed + 1) {
+GradientCall::GradientCall(const SchemeCase& scheme, const Arrangement& arrangement, Places places, std::uint64_t seed,
+                           std::optional<FeatureMap> map)
+    : call(scheme, arrangement, places, seed), map_(map), random_(seed + 1) {
   out_.shape = call.q.shape;
   out_.shape.back() = call.layer.value_dim;
   out_.values.resize(count_of(out_.shape));
@@ -65,7 +68,8 @@ GradientCall::GradientCall(const SchemeCase& scheme, const Arrangement& arrangem
   for (ScoreWeights& weights : call.weights.score) {
     if (auto* const fire = std::get_if<FireWeights>(&weights)) fire->threshold += 0.3;
   }
-  if (seed % 2 == 0) give_bias();
+  if (map_) move_up();
+  if (!map_ && seed % 2 == 0) give_bias();
   add_tensor("q", call.q);
   add_tensor("k", call.k);
   add_tensor("v", call.v);
@@ -92,6 +96,36 @@ void GradientCall::give_bias() {
   const auto& shape = shapes[static_cast<std::size_t>(random_.whole(0, std::ssize(shapes) - 1))];
   bias_ = drawn(count_of(shape), 1.0);
   call.inputs.bias = view_of(bias_.data(), shape);
+}
+
+// Features whose products are above 0, as denominators should be: nearly all numbers, or of identity all.
+void GradientCall::move_up() {
+  for (Tensor* const x : {&call.q, &call.k}) {
+    for (double& c : x->values) c = map_ == FeatureMap::identity ? std::abs(c) + 0.1 : c + 1.0;
+  }
+}
+
+// The largest |f(q)| |f(k)| / f(q) . f(k) of a query and a key: how much larger a weight of linear attention may be
+// than its share of the denominator.
+double GradientCall::feature_angle() const {
+  double out = 1.0;
+  const auto channels = static_cast<std::size_t>(call.layer.head_dim);
+  for (std::size_t i = 0; i < call.q.values.size(); i += channels) {
+    for (std::size_t j = 0; j < call.k.values.size(); j += channels) {
+      double qq = 0.0;
+      double kk = 0.0;
+      double qk = 0.0;
+      for (std::size_t c = 0; c < channels; ++c) {
+        const double q = math::feature(*map_, call.q.values[i + c]);
+        const double k = math::feature(*map_, call.k.values[j + c]);
+        qq += q * q;
+        kk += k * k;
+        qk += q * k;
+      }
+      out = std::max(out, std::sqrt(qq * kk) / qk);
+    }
+  }
+  return out;
 }
 
 void GradientCall::add(std::string name, std::vector<std::int64_t> shape, double size,
@@ -206,6 +240,12 @@ void GradientCall::add_learned() {
 }
 
 double GradientCall::loss() {
+  if (map_) {
+    (void)reference::attend_linear(
+        call.layer,
+        {.out = out_.writable(), .q = call.q, .k = call.k, .v = call.v, .inputs = call.inputs, .feature_map = *map_});
+    return std::inner_product(out_.values.begin(), out_.values.end(), d_out_.values.begin(), 0.0);
+  }
   (void)reference::attend(call.layer, {.out = out_.writable(),
                                        .q = call.q,
                                        .k = call.k,
@@ -245,6 +285,19 @@ void GradientCall::differentiate() {
     }
   }
   args.d_weights = learned;
+  if (map_) {
+    (void)reference::attend_linear_backward(call.layer, {.q = args.q,
+                                                         .k = args.k,
+                                                         .v = args.v,
+                                                         .inputs = args.inputs,
+                                                         .feature_map = *map_,
+                                                         .d_out = args.d_out,
+                                                         .d_q = args.d_q,
+                                                         .d_k = args.d_k,
+                                                         .d_v = args.d_v,
+                                                         .d_weights = args.d_weights});
+    return;
+  }
   (void)reference::attend_backward(call.layer, args);
 }
 
@@ -253,12 +306,14 @@ double GradientCall::rounding() {
   double out = 0.0;
   for (const double d : d_out_.values) out += d * d;
   double largest = 0.0;
-  for (const double x : out_.values) largest = std::max(largest, std::abs(x));
+  for (const double x : map_ ? call.v.values : out_.values) largest = std::max(largest, std::abs(x));
   double lse = 0.0;
   double scores = 1.0;
+  const auto channels = static_cast<double>(call.layer.head_dim);
+  if (map_) return loss_rounding(std::sqrt(out) * largest, 0.0, feature_angle(), channels);
   for (const double d : d_lse_.values) lse += d * d;
   for (const double x : lse_.values) scores = std::max(scores, std::isfinite(x) ? std::abs(x) : 0.0);
-  return loss_rounding(std::sqrt(out) * largest, std::sqrt(lse), scores, static_cast<double>(call.layer.head_dim));
+  return loss_rounding(std::sqrt(out) * largest, std::sqrt(lse), scores, channels);
 }
 
 }  // namespace posenc::test

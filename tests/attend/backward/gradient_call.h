@@ -1,12 +1,15 @@
-// A call of attention whose outputs are weighed into one number, L = sum d_out out + sum d_lse lse: as a function of
-// each of its tensors and numbers along a direction, and by reference::attend_backward.
+// A call of attention, or of linear attention, whose outputs are weighed into one number, L = sum d_out out + sum d_lse
+// lse: as a function of each of its tensors and numbers along a direction, and by reference::attend_backward or
+// attend_linear_backward.
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "attend/scheme_call.h"
+#include "posenc/feature_map.h"
 
 namespace posenc::test {
 
@@ -23,7 +26,9 @@ struct Parameter {
 
 class GradientCall {
  public:
-  GradientCall(const SchemeCase& scheme, const Arrangement& arrangement, Places places, std::uint64_t seed);
+  // Linear attention where there is a feature map, of a scheme that it has a place for.
+  GradientCall(const SchemeCase& scheme, const Arrangement& arrangement, Places places, std::uint64_t seed,
+               std::optional<FeatureMap> map = {});
 
   double loss();
   // All gradients at once, into parameters.
@@ -42,8 +47,11 @@ class GradientCall {
   void add_slopes(const std::string& name, std::size_t term);
   void add_frequencies(const std::string& name, std::size_t rotation);
   void give_bias();
+  void move_up();
+  double feature_angle() const;
   std::vector<double> drawn(std::size_t count, double size);
 
+  std::optional<FeatureMap> map_;
   Random random_;
   std::vector<double> bias_;
   Tensor d_out_;

@@ -1,5 +1,6 @@
-// reference::attend_backward against central differences of reference::attend: every scheme, under every mask, with
-// GQA, packed sequences, batches, biases that broadcast; and what a wrong gradient looks like there.
+// reference::attend_backward and attend_linear_backward against central differences of what they are the derivatives
+// of: every scheme, under every mask, with GQA, packed sequences, batches, biases that broadcast; and what a wrong
+// gradient looks like there.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -134,33 +135,46 @@ std::uint64_t each_call(std::size_t shift, const Visit& visit) {
 
 // A mutant is caught where the same comparison fails for it. Left out are those that are what they were: of gradients
 // that are 0, or below what differences can tell.
-TEST(Gradients, AreDifferencesOfTheReference) {
-  constexpr double kTold = 1e6;  // in bounds; a direction is orthogonal to so large a change once in a million
-  ErrorRatio ratio("gradients");
-  int compared = 0;
-  int mutated = 0;
-  const std::uint64_t calls = each_call(0, [&](GradientCall& call, const std::string& at) {
+class Judge {
+ public:
+  explicit Judge(std::string suite) : ratio_(std::move(suite)) {}
+
+  void compare(GradientCall& call, const std::string& at) {
+    constexpr double kTold = 1e6;  // in bounds; a direction is orthogonal to so large a change once in a million
     const double rounding = call.rounding();
     for (const Parameter& one : call.parameters) {
       SCOPED_TRACE(one.name);
       const Slope slope = slope_near(call, one, rounding, one.along());
       EXPECT_FALSE(slope.is_kink);
       EXPECT_LE(slope.ratio(one.along()), 1.0) << one.along() << " for " << slope.value;
-      ratio.add(slope.ratio(one.along()), 1.0, one.name + " of " + at);
-      ++compared;
+      ratio_.add(slope.ratio(one.along()), 1.0, one.name + " of " + at);
+      ++compared_;
       for (const Mutant& mutant : mutants(one, call.call.layer)) {
         if (furthest(mutant.gradient, one.gradient) < kTold * slope.bound) continue;
-        const double along =
-            std::inner_product(mutant.gradient.begin(), mutant.gradient.end(), one.direction.begin(), 0.0);
-        EXPECT_GT(slope.ratio(along), 1.0) << mutant.name;
-        ++mutated;
+        Parameter mutated = one;
+        mutated.gradient = mutant.gradient;
+        EXPECT_GT(slope.ratio(mutated.along()), 1.0) << mutant.name;
+        ++mutated_;
       }
     }
-  });
-  EXPECT_GT(calls, 900U);
-  EXPECT_GT(mutated, 4 * compared);  // of five
-  std::printf("[  count   ] %d gradients of %d calls, %d mutants\n", compared, static_cast<int>(calls), mutated);
-  ratio.expect();
+  }
+
+  void expect() const {
+    std::printf("[  count   ] %d gradients, %d mutants\n", compared_, mutated_);
+    EXPECT_GT(mutated_, 4 * compared_);  // of five
+    ratio_.expect();
+  }
+
+ private:
+  ErrorRatio ratio_;
+  int compared_ = 0;
+  int mutated_ = 0;
+};
+
+TEST(Gradients, AreDifferencesOfTheReference) {
+  Judge judge("gradients");
+  EXPECT_GT(each_call(0, [&](GradientCall& call, const std::string& at) { judge.compare(call, at); }), 900U);
+  judge.expect();
 }
 
 // All that a call has moved at once, in the groupings of heads that the test above leaves out for each mask.
@@ -183,6 +197,29 @@ TEST(Gradients, AreDifferencesInEveryGrouping) {
   }
   EXPECT_GT(calls, 1800U);
   ratio.expect();
+}
+
+// Every rotation that linear attention has a place for, under every mask, with each feature map in turn.
+TEST(LinearGradients, AreDifferencesOfTheReference) {
+  constexpr FeatureMap kMaps[] = {FeatureMap::elu_plus_one, FeatureMap::identity, FeatureMap::relu};
+  std::vector<SchemeCase> schemes = cases_of(Case<Rope>{});
+  for (SchemeCase& plain : cases_of(Case<std::monostate>{})) schemes.push_back(std::move(plain));
+  Judge judge("gradients of linear attention");
+  std::size_t turn = 0;
+  for (const SchemeCase& scheme : schemes) {
+    for (const Arrangement& arrangement : arrangements()) {
+      const Places places = kNear[turn % std::size(kNear)];
+      const std::string at = where(scheme, arrangement, places, kSeed + turn);
+      SCOPED_TRACE(at);
+      ASSERT_TRUE(fits(scheme, arrangement, places));
+      GradientCall call(scheme, arrangement, places, kSeed + turn,
+                        kMaps[turn / arrangements().size() % std::size(kMaps)]);
+      call.differentiate();
+      judge.compare(call, at);
+      ++turn;
+    }
+  }
+  judge.expect();
 }
 
 }  // namespace
