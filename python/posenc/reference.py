@@ -4,6 +4,7 @@ from ._posenc import _reference_add_input as add_input
 from ._posenc import _reference_attend as attend
 from ._posenc import _reference_attend_backward as attend_backward
 from ._posenc import _reference_attend_linear as attend_linear
+from ._posenc import _reference_attend_linear_backward as attend_linear_backward
 from ._posenc import _reference_fope as fope
 from ._posenc import _reference_fope_score as fope_score
 from ._posenc import _reference_grape as grape
@@ -25,6 +26,7 @@ __all__ = [
     "attend",
     "attend_backward",
     "attend_linear",
+    "attend_linear_backward",
     "fope",
     "fope_score",
     "grape",

@@ -19,8 +19,9 @@ EXCEPTIONS = {
     # Structs that Python has as something more usual.
     **dict.fromkeys(
         (
-            "AddInputArgs AttendArgs AttendBackwardArgs AttendLinearArgs AttendPages AttendPart AttentionDumpArgs CacheArgs CheckPortOptions CompareOptions ConvertArgs CostSizes"
-            " DecayOptions DiagnoseArgs EmitOptions ExtendOptions Fope GrapeBias GrapePlane GridSettings InputArgs KeyNorm LayerInputs LayerWeights MergeArgs"
+            "AddInputArgs AttendArgs AttendBackwardArgs AttendLinearArgs AttendLinearBackwardArgs AttendPages AttendPart AttentionDumpArgs CacheArgs"
+            " CheckPortOptions CompareOptions ConvertArgs CostSizes DecayOptions DiagnoseArgs EmitOptions ExtendOptions Fope GrapeBias GrapePlane"
+            " GridSettings InputArgs KeyNorm LayerInputs LayerWeights MergeArgs"
             " NamedGradient NamedTensor NamedWeight Pages PermuteArgs Pope PrepareInputOptions PrepareOptions QueryKeyRows ReadOptions RelativeLogits RerotateArgs"
             " ReportOptions RotateArgs RowPlaces TableGrid TableOptions TensorFileOptions VectorFileOptions WriteOptions"
         ).split(),

@@ -1,6 +1,6 @@
 // Linear attention with rotation.
-// attend_linear, its recurrent state, and reference.attend_linear. Linear attention has no learned tables and no lse,
-// so it does not share AttendArguments, but the names of inputs are the same.
+// attend_linear, its recurrent state, reference.attend_linear and its gradients. Linear attention has no learned tables
+// and no lse, so it does not share AttendArguments, but the names of inputs are the same.
 #include "arrays/arrays.h"
 #include "attend_arguments.h"
 #include "describe/describe_attention.h"
@@ -9,6 +9,8 @@
 #include "kept.h"
 #include "module.h"
 #include "posenc/attend_linear.h"
+#include "posenc/named_weights.h"
+#include "posenc/reference_backward.h"
 #include "posenc/reference_linear.h"
 #include "signal_watch.h"
 #include "signature.h"
@@ -116,6 +118,44 @@ nb::object reference_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb
   return out.object;
 }
 
+nb::dict reference_backward_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::handle v, nb::handle d_out,
+                                 const nb::kwargs& given) {
+  const char* where = "reference.attend_linear_backward";
+  nb::dict keywords;
+  keywords.update(given);
+  const Arguments common(where, q, k, v, keywords);
+  require_empty(keywords, where);
+  const ConstArray of_out(d_out, {where, "d_out"});
+  nb::dict results;
+  const auto gradient = [&](const char* name, const ConstTensorView& like) {
+    const NewArray made = new_array(q, DType::f64, std::span(like.shape).first(static_cast<std::size_t>(like.rank)));
+    results[name] = made.object;
+    return made.view;
+  };
+  reference::AttendLinearBackwardArgs args{.q = common.q.view(),
+                                           .k = common.k.view(),
+                                           .v = common.v.view(),
+                                           .inputs = common.inputs,
+                                           .feature_map = common.feature_map,
+                                           .d_out = of_out.view(),
+                                           .keep_going = SignalWatch()};
+  args.d_q = gradient("d_q", args.q);
+  args.d_k = gradient("d_k", args.k);
+  args.d_v = gradient("d_v", args.v);
+  nb::dict of_weights;
+  const std::vector<std::string> names = gradient_names(layer, {});
+  std::vector<NamedGradient> learned;
+  for (const std::string& name : names) {
+    const NewArray made = new_array(q, DType::f64, gradient_shape(layer, {}, name));
+    of_weights[name.c_str()] = made.object;
+    learned.push_back({name, made.view});
+  }
+  args.d_weights = learned;
+  results["d_weights"] = of_weights;
+  finish([&] { return reference::attend_linear_backward(layer, args); });
+  return results;
+}
+
 std::string map_signature() { return ", feature_map: " + Convert<FeatureMap>::type() + " = 'elu_plus_one'"; }
 
 }  // namespace
@@ -159,6 +199,18 @@ void bind_linear(nb::module_& m) {
                     .c_str()),
         "Linear attention by its formula; float64. q: [tokens, heads, head_dim] and all else as in attend_linear. "
         "ValueError for what does not fit.");
+  m.def("_reference_attend_linear_backward", &reference_backward_call, nb::arg("layer"), nb::arg("q"), nb::arg("k"),
+        nb::arg("v"), nb::arg("d_out"), nb::arg("keywords"),
+        nb::sig(with_array_types("def _reference_attend_linear_backward(layer: LayerPlan, q: ArrayLike, k: ArrayLike, "
+                                 "v: ArrayLike, d_out: ArrayLike, *, " +
+                                 std::string(kInputs) +
+                                 ", q_order: IndicesLike | None = None, k_order: IndicesLike | None = None, "
+                                 "attn_mask: ArrayLike | None = None" +
+                                 map_signature() + ") -> dict[str, typing.Any]")
+                    .c_str()),
+        "Gradients of linear attention by its formula, of L, where d_out is dL/d out: a dict of float64 arrays, 'd_q', "
+        "'d_k', 'd_v', and 'd_weights', a dict by the names of gradient_names, which are those of frequencies. All "
+        "else as in reference.attend_linear. ValueError for what does not fit.");
 }
 
 }  // namespace posenc::python

@@ -176,6 +176,29 @@ def test_gradients_are_those_of_autograd(name):
         assert (found[key] - gradient).abs().max().item() <= RELATIVE * max(largest, 1.0), key
 
 
+def test_gradients_of_linear_attention_are_those_of_autograd():
+    """RoFormer, arXiv 2104.09864, (19), of features elu(x) + 1."""
+    plan = layer(rotate=ROTATE)
+    inv_freq = INV_FREQ.clone().requires_grad_()
+    heads = (HEADS, KV_HEADS, KV_HEADS)
+    q, k, v = (random(TOKENS, h, WIDTH, seed=30 + n).requires_grad_() for n, h in enumerate(heads))
+    d_out = random(TOKENS, HEADS, WIDTH, seed=40)
+    features = [torch.nn.functional.elu(x) + 1 for x in (q, k.repeat_interleave(2, dim=1))]
+    weights = torch.einsum("ihd,jhd->hij", *(rotated(x, inv_freq) for x in features)) * SEEN
+    total = (torch.einsum("ihd,jhd->hij", *features) * SEEN).sum(-1)
+    out = torch.einsum("hij,jhd->ihd", weights, v.repeat_interleave(2, dim=1)) / total.T[..., None]
+    (out * d_out).sum().backward()
+
+    tensors = [x.detach() for x in (q, k, v)]
+    ours = posenc.reference.attend_linear(plan, *tensors)
+    torch.testing.assert_close(ours, out.detach(), rtol=RELATIVE, atol=RELATIVE)
+    found = posenc.reference.attend_linear_backward(plan, *tensors, d_out)
+    wanted = {"d_q": q.grad, "d_k": k.grad, "d_v": v.grad, "inv_freq": inv_freq.grad}
+    for key, gradient in wanted.items():
+        is_off = ({**found, **found["d_weights"]}[key] - gradient).abs().max().item()
+        assert is_off <= RELATIVE * max(gradient.abs().max().item(), 1.0), key
+
+
 def test_names_are_those_of_the_gradients():
     plan, learned, _ = CASES["RoPE, T5"]
     weights = posenc.named_weights(plan, {"table": learned["table"]})
