@@ -68,6 +68,11 @@ GradientCall::GradientCall(const SchemeCase& scheme, const Arrangement& arrangem
   for (ScoreWeights& weights : call.weights.score) {
     if (auto* const fire = std::get_if<FireWeights>(&weights)) fire->threshold += 0.3;
   }
+  // Some with q, or k, or both rotated by the caller.
+  if (!map_ && !call.layer.rotate.empty() && std::holds_alternative<std::monostate>(call.layer.regions)) {
+    call.inputs.q_rotated = seed % 5 == 1 || seed % 5 == 3;
+    call.inputs.k_rotated = seed % 5 == 2 || seed % 5 == 3;
+  }
   if (map_) move_up();
   if (!map_ && seed % 2 == 0) give_bias();
   add_tensor("q", call.q);
