@@ -58,3 +58,16 @@ def test_research_schemes():
         reference.pope_score(q, [1.0], 5, 2)
     with pytest.raises(TypeError, match=r"\(a, b, frequency\)"):
         reference.grape([plane[:2]], q, 1)
+
+
+def test_gradients_of_sizes_that_do_not_fit_are_refused_before_memory_is_taken():
+    x = np.ones((3, 4, 8))
+    layer = posenc.LayerPlan(heads=4, kv_heads=4, head_dim=8, value_dim=8)
+    for heads in (2**60, -1):
+        with pytest.raises(ValueError, match=r"^\[attend_backward\] .* must have slopes for 4 heads"):
+            posenc.reference.attend_backward(layer.replace(score=(posenc.Alibi(heads=heads),)), x, x, x, x)
+    rope = posenc.Rope(pairing="half", head_dim=8, dim=2**60)
+    with pytest.raises(ValueError, match="dim"):
+        posenc.reference.attend_linear_backward(layer.replace(rotate=(posenc.Rotate(scheme=rope),)), x, x, x, x)
+    with pytest.raises(ValueError, match=r"^\[attend_backward\] d_out must have rank 3 or 4"):
+        posenc.reference.attend_backward(layer, x, x, x, np.ones(3))

@@ -138,7 +138,10 @@ nb::dict reference_backward_call(const LayerPlan& layer, nb::handle q, nb::handl
                                            .inputs = common.inputs,
                                            .feature_map = common.feature_map,
                                            .d_out = of_out.view(),
-                                           .keep_going = SignalWatch()};
+                                           .keep_going = [] { return false; }};
+  // Refuses what does not fit, before memory is taken for gradients of such sizes; computes nothing.
+  (void)reference::attend_linear_backward(layer, args);
+  args.keep_going = SignalWatch();
   args.d_q = gradient("d_q", args.q);
   args.d_k = gradient("d_k", args.k);
   args.d_v = gradient("d_v", args.v);

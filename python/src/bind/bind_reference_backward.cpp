@@ -48,7 +48,10 @@ nb::dict attend_backward_in_double(const LayerPlan& layer, nb::handle q, nb::han
                                      .inputs = common.inputs(),
                                      .d_out = of_out.view(),
                                      .d_lse = of_lse.view(),
-                                     .keep_going = SignalWatch()};
+                                     .keep_going = [] { return false; }};
+  // Refuses what does not fit, before memory is taken for gradients of such sizes; computes nothing.
+  (void)reference::attend_backward(layer, args);
+  args.keep_going = SignalWatch();
   args.d_q = new_gradient(results, "d_q", q, args.q);
   args.d_k = new_gradient(results, "d_k", q, args.k);
   args.d_v = new_gradient(results, "d_v", q, args.v);
