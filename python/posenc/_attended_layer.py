@@ -80,6 +80,9 @@ class AttendedLayer:
         batch, _, queries, keys = shape
         layer = self.layer
         depends = bool(layer.score) or layer.value is not None or bool(layer.rotate)
+        sees_all = layer.mask.kind == "bidirectional" and layer.mask.window is None and layer.mask.chunk is None
+        if layer.kind == "cross_attention" and sees_all and not depends:
+            return {}  # keys are of another text, which may be shorter
         first = keys - queries if self.cache.first is None else self.cache.first
         if not 0 <= first <= keys - queries:
             raise ValueError(f"[use] the KV cache must hold the keys of its {queries} queries, but has {keys} keys")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Tuple
 
 import torch
@@ -27,11 +27,11 @@ def attending(stack: _posenc.Stack) -> list[_posenc.LayerPlan]:
 
 
 def attention_layers(
-    model: nn.Module, plan: _posenc.Plan
+    named_modules: Iterable[tuple[str, nn.Module]], plan: _posenc.Plan
 ) -> Iterator[tuple[str, nn.Module, Place, _posenc.LayerPlan]]:
     """Modules that can be replaced, in their order, beside the plan's layers in theirs, stack by stack; none where their
     numbers differ."""
-    modules = [(name, module) for name, module in model.named_modules() if _attends(module)]
+    modules = [(name, module) for name, module in named_modules if attends(module)]
     for stack in plan.stacks:
         of_stack = modules if len(plan.stacks) == 1 else [at for at in modules if f"{stack.name}." in at[0]]
         layers = attending(stack)
@@ -49,9 +49,9 @@ def require_cpu(tensor: Tensor, call: str, name: str) -> None:
         )
 
 
-def _attends(module: nn.Module) -> bool:
+def attends(module: nn.Module) -> bool:
     of = type(module).__name__
-    return of in _OTHER_NAMES or (of.endswith("Attention") and not any(_attends(child) for child in module.children()))
+    return of in _OTHER_NAMES or (of.endswith("Attention") and not any(attends(child) for child in module.children()))
 
 
 def _can_be_replaced(module: nn.Module) -> bool:
@@ -64,9 +64,9 @@ def _knows_the_registry(module: nn.Module) -> bool:
     return code is not None and "ALL_ATTENTION_FUNCTIONS" in code.co_names
 
 
-def looks_attention_up(model: nn.Module) -> bool:
+def looks_attention_up(modules: Iterable[nn.Module]) -> bool:
     """Whether any module finds attention by its name, beside the plan's layers or not."""
-    return any(_knows_the_registry(module) for module in model.modules())
+    return any(_knows_the_registry(module) for module in modules)
 
 
 _OTHER_NAMES = ("EsmSelfAttention",)

@@ -78,6 +78,15 @@ def require_fit(plan: _posenc.Plan, own: _posenc.Plan) -> None:
                     )
 
 
+def require_others_alike(plan: _posenc.Plan, own: _posenc.Plan, names: Collection[str]) -> None:
+    """ValueError for stacks of other names that the plan has otherwise than the model's own: towers are left as they
+    are."""
+    theirs = {stack.name: stack for stack in own.stacks}
+    for stack in plan.stacks:
+        if stack.name not in names and stack.name in theirs and stack.layers != theirs[stack.name].layers:
+            raise ValueError(f"[use] plan must have the {stack.name} of the model's, for use() leaves it to the model")
+
+
 def _sizes(plan: _posenc.Plan) -> dict[str, list[dict[str, int]]]:
     return {
         stack.name: [{name: getattr(layer, name) for name in _SIZES} for layer in attending(stack)]

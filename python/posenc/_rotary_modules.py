@@ -13,7 +13,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -218,15 +218,16 @@ def of_layer(given: Any, rope: _posenc.Rope | None) -> Any:
 
 
 def _given_rotation(
-    given: dict[str, Any], ropes: Mapping[str | None, _posenc.Rope | None]
+    given: dict[str, Any], ropes: Mapping[str | None, _posenc.Rope | None], keeps_table: bool
 ) -> Rotation | NoRotation | None:
-    """What cos carries; or cos and sin themselves, where the model keeps a table, a number a pair (GPT-J)."""
+    """What cos carries; or cos and sin themselves, where the model keeps a table, a number a pair (GPT-J): nothing of
+    theirs says by whom they were made, so that of other models, which may have towers, they are not taken."""
     for name in _ANGLES:
         if hasattr(given.get(name), "posenc_rotation"):
             return given[name].posenc_rotation
     cos, sin = given.get("cos"), given.get("sin")
     rope = ropes.get(None)
-    if rope is None or not isinstance(cos, Tensor) or cos.shape[-1] != rope.pairs:
+    if rope is None or not keeps_table or not isinstance(cos, Tensor) or cos.shape[-1] != rope.pairs:
         return None
     rows = [x.reshape(-1, rope.pairs).float().contiguous() for x in (cos, sin)]
     return Rotation(rope, *rows, batch=cos.shape[0])
@@ -252,20 +253,28 @@ def _by_sequence(given: dict[str, Any]) -> bool:
 
 
 def _standing_in(
-    original: Callable[..., Any], ropes: Mapping[str | None, _posenc.Rope | None], rotaries: list[Rotary]
+    original: Callable[..., Any],
+    ropes: Mapping[str | None, _posenc.Rope | None],
+    rotaries: list[Rotary],
+    keeps_table: bool,
+    is_shared: bool,
 ) -> Callable[..., Any]:
-    """What a model's own function to apply RoPE is replaced by while posenc is in use."""
+    """What a model's own function to apply RoPE is replaced by while posenc is in use. is_shared: a tower calls it too."""
     signature = inspect.signature(original)
     in_graph = _standing_in_a_graph(signature, ropes, {made[2] for of in rotaries for made in of.in_words.values() if made})
 
     def apply(*args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling():
+            if is_shared:
+                raise NotImplementedError("[use] whether a tower or the text rotates is not known in a graph")
             return in_graph(*args, **kwargs)
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         given = bound.arguments
-        rotation = _given_rotation(given, ropes)
+        rotation = _given_rotation(given, ropes, keeps_table)
         if rotation is None and any(of.made_in_graph for of in rotaries) and _by_sequence(given):
+            if is_shared:
+                raise NotImplementedError("[use] whether a tower or the text rotates is not known where a graph ends")
             return in_graph(*args, **kwargs)
         if rotation is None:
             return original(*args, **kwargs)
@@ -321,25 +330,28 @@ def _standing_in_a_graph(
 KEEP_ANGLES = ("GPTJAttention", "CodeGenAttention")
 
 
-def rotary_modules(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """Their names within the model, and they; also of those that a Rotary stands for.
+def is_rotary(module: nn.Module) -> bool:
+    return type(module).__name__.endswith("RotaryEmbedding")
 
-    Those of vision and audio towers take other arguments, and are not among them.
-    """
-    replaced = {id(module.original): name for name, module in model.named_modules() if isinstance(module, Rotary)}
-    for name, module in model.named_modules():
+
+def rotary_modules(named_modules: Iterable[tuple[str, nn.Module]]) -> Iterator[tuple[str, nn.Module]]:
+    """Of these, with their names; also those that a Rotary stands for. Those that take other arguments are not among
+    them, as of most towers."""
+    modules = list(named_modules)
+    replaced = {id(module.original): name for name, module in modules if isinstance(module, Rotary)}
+    for name, module in modules:
         name = replaced.get(id(module), name)
-        if not type(module).__name__.endswith("RotaryEmbedding"):
+        if not is_rotary(module):
             continue
         if list(inspect.signature(module.forward).parameters)[:2] == ["x", "position_ids"]:
             yield name, module
 
 
 def angle_buffers(
-    model: nn.Module, rope_of: Callable[[str], _posenc.Rope | None], angles: str
+    named_modules: Iterable[tuple[str, nn.Module]], rope_of: Callable[[str], _posenc.Rope | None], angles: str
 ) -> Iterator[tuple[str, nn.Module, str, Tensor]]:
     """Tables of sin and cos side by side that attention modules of GPT-J and CodeGen keep, as posenc has them."""
-    for name, module in model.named_modules():
+    for name, module in named_modules:
         if type(module).__name__ in KEEP_ANGLES:
             before, rope = module.embed_positions, rope_of(name)
             if rope is None:
@@ -355,13 +367,28 @@ def angle_buffers(
 
 
 def apply_functions(
-    model: nn.Module, ropes: Mapping[str | None, _posenc.Rope | None]
+    modules: Iterable[nn.Module], others: Iterable[nn.Module], ropes: Mapping[str | None, _posenc.Rope | None]
 ) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
-    """Of the files that the model's modules are from: the file's module, the name, what stands in."""
-    rotaries = [module for module in model.modules() if isinstance(module, Rotary)]
-    for file in sorted({type(module).__module__ for module in model.modules()}):
+    """Of the files that the modules are from: the file's module, the name, what stands in. What only others call, the
+    towers of the model, stays."""
+    modules = list(modules)
+    rotaries = [module for module in modules if isinstance(module, Rotary)]
+    keeps_table = any(type(module).__name__ in KEEP_ANGLES for module in modules)
+    own, theirs = (_names_in_forward({type(module) for module in of}) for of in (modules, others))
+    for file in sorted({type(module).__module__ for module in modules}):
         if not file.startswith("transformers.models."):
             continue
         for name, value in list(vars(sys.modules[file]).items()):
-            if callable(value) and _APPLY.match(name):
-                yield sys.modules[file], name, _standing_in(value, ropes, rotaries)
+            called_by = [names.get(file, ()) for names in (own, theirs)]
+            if callable(value) and _APPLY.match(name) and (name in called_by[0] or name not in called_by[1]):
+                yield sys.modules[file], name, _standing_in(value, ropes, rotaries, keeps_table, name in called_by[1])
+
+
+def _names_in_forward(classes: set[type]) -> dict[str, set[str]]:
+    """By file, the names that methods of these classes have in their code."""
+    names: dict[str, set[str]] = {}
+    for of in (base for one in classes for base in one.__mro__):
+        for method in vars(of).values():
+            code = getattr(inspect.unwrap(method), "__code__", None) if callable(method) else None
+            names.setdefault(of.__module__, set()).update(code.co_names if code is not None else ())
+    return names

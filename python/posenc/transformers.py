@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,6 +40,7 @@ from ._attention_modules import (
     Place,
     attending,
     attention_layers,
+    attends,
     given_tables,
     learned,
     looks_attention_up,
@@ -47,10 +49,17 @@ from ._attention_modules import (
     require_cpu,
     rotates_itself,
 )
-from ._carried_out import main_rope, require_carried_out, require_fit, require_plan, require_words
+from ._carried_out import (
+    main_rope,
+    require_carried_out,
+    require_fit,
+    require_others_alike,
+    require_plan,
+    require_words,
+)
 from ._held import hold, replace
 from ._read_plan import read_plan
-from ._registered_name import NAME, refuse_models_without_the_registry
+from ._registered_name import NAME, asks_another, refuse_models_without_the_registry
 from ._replaced_methods import refuse_variant, replaced_methods
 from ._rotary_modules import (
     KEEP_ANGLES,
@@ -58,9 +67,11 @@ from ._rotary_modules import (
     angle_buffers,
     apply_functions,
     has_gradient,
+    is_rotary,
     of_layer,
     rotary_modules,
 )
+from ._text_part import TextPart
 
 __all__ = ["Changed", "attention", "mask", "use"]
 
@@ -212,20 +223,22 @@ refuse_models_without_the_registry()
 
 @dataclasses.dataclass(frozen=True)
 class Changed:
-    """What use() replaced: names of modules of the model, and of functions."""
+    """What use() replaced: names of modules of the model, and of functions; and the towers that it left to the model."""
 
     rotary: tuple[str, ...]
     attention: tuple[str, ...]
     functions: tuple[str, ...]
+    left: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         parts = {"rotary": self.rotary, "attention": self.attention, "functions": self.functions}
+        parts |= {"left to the model": self.left} if self.left else {}
         return "\n".join(f"{what}: {', '.join(names) or 'none'}" for what, names in parts.items())
 
 
-def ropes_by_layer_type(model: nn.Module, plan: _posenc.Plan) -> dict[str | None, _posenc.Rope]:
+def ropes_by_layer_type(config: Any, plan: _posenc.Plan) -> dict[str | None, _posenc.Rope]:
     """By layer type where the configuration has such; else the one that all layers share, under None."""
-    types = _layer_types(model)
+    types = _layer_types(config)
     ropes: dict[str | None, _posenc.Rope] = {}
     for stack in plan.stacks:
         for layer in stack.layers:
@@ -237,8 +250,8 @@ def ropes_by_layer_type(model: nn.Module, plan: _posenc.Plan) -> dict[str | None
     return ropes
 
 
-def _layer_types(model: nn.Module) -> list[str]:
-    return getattr(model.config.get_text_config(), "layer_types", None) or []
+def _layer_types(config: Any) -> list[str]:
+    return getattr(config, "layer_types", None) or []
 
 
 @contextlib.contextmanager
@@ -277,34 +290,35 @@ def use(
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         require_cpu(tensor, "use", name)
     change = _change(scheme)
-    own = _own_plan(model, plan)
-    plan = own if plan is None else plan
+    part = TextPart(model)
+    own, plan = _plans(part, plan)
     require_fit(plan, own)
-    layers = list(attention_layers(model, plan))
+    layers = list(attention_layers(part.modules(), plan))
     attends_rotating = {place for _, module, place, _ in layers if not rotates_itself(module)}
     require_carried_out(plan, own, {place for _, _, place, _ in layers}, attends_rotating, masks)
     own_layers = {(stack.name, at): layer for stack in own.stacks for at, layer in enumerate(attending(stack))}
     ropes: dict[str | None, _posenc.Rope | None] = {
-        kind: change(rope) for kind, rope in ropes_by_layer_type(model, plan).items()
+        kind: change(rope) for kind, rope in ropes_by_layer_type(part.config, plan).items()
     }
-    if ropes_by_layer_type(model, own):
+    if ropes_by_layer_type(part.config, own):
         ropes.setdefault(None, None)
     rope_of = {name: _changed_rope(layer, change) for name, _, _, layer in layers}
-    differing = _differing(model, plan, own, layers, ropes, change)
+    differing = _differing(_layer_types(part.config), plan, own, layers, ropes, change)
     tables = _tables(plan, layers, weights)
     with contextlib.ExitStack() as undo:
         rotated = []
         if ropes:
-            for name, module in list(rotary_modules(model)):
-                parent = model.get_submodule(name.rpartition(".")[0])
+            for name, module in list(rotary_modules(part.modules())):
+                parent = part.model.get_submodule(name.rpartition(".")[0])
                 replace(undo, parent, name.rpartition(".")[2], Rotary(module, ropes, angles, length))
                 rotated.append(name)
             of_name = lambda name: rope_of.get(name, ropes[None])
-            for name, module, buffer, table in list(angle_buffers(model, of_name, angles)):
+            for name, module, buffer, table in list(angle_buffers(part.modules(), of_name, angles)):
                 replace(undo, module, buffer, table)
                 rotated.append(f"{name}.{buffer}")
         functions = []
-        for file, name, stand_in in list(apply_functions(model, ropes)) if ropes else ():
+        modules, others = ([module for _, module in of] for of in (part.modules(), part.others()))
+        for file, name, stand_in in list(apply_functions(modules, others, ropes)) if ropes else ():
             replace(undo, file, name, stand_in)
             functions.append(f"{file.__name__}.{name}")
         changed = []
@@ -312,7 +326,7 @@ def use(
         for name, module, place, layer in layers:
             refuse_variant(module)
             layer = layer.replace(rotate=tuple(of.replace(scheme=change(of.rope)) for of in layer.rotate))
-            learned_of = tables[name] if name in tables else learned(model, name, module, layer)
+            learned_of = tables[name] if name in tables else learned(part.model, name, module, layer)
             held = AttendedLayer(module, layer, own_layers.get(place, layer), learned_of, masks, angles)
             undo.callback(held.projected.forget)
             replace(undo, module, _LAYER, held)
@@ -324,37 +338,53 @@ def use(
                 replace(undo, module, method, stand_in)
             changed.append(name)
             rotates = rotates or bool(held.layer.rotate)
-        if not (rotated or changed or looks_attention_up(model)):
+        if not (rotated or changed or looks_attention_up(modules)):
             raise ValueError(f"[use] no module of {type(model).__name__} is known, so that nothing would be posenc's")
         if scheme is not None and not rotates:
             raise ValueError("[use] scheme must be omitted where the plan has no RoPE, as in this model")
         if ropes and not rotates:
             raise ValueError("[use] plan must have no RoPE, as no module of the model that makes its angles is known")
-        before = model.config._attn_implementation
-        hold(undo, model.config, "_attn_implementation", before, NAME, lambda by: _look_attention_up_by(model, by))
+        _look_attention_up(undo, part)
         no_weights = model.register_forward_pre_hook(_look_for_weights, with_kwargs=True)
         undo.callback(no_weights.remove)
-        yield Changed(tuple(rotated), tuple(changed), tuple(functions))
+        left = dict.fromkeys(part.left_out(name) for name, of in part.others() if attends(of) or is_rotary(of))
+        names = ([part.full_name(name) for name in of] for of in (rotated, changed))
+        yield Changed(*map(tuple, names), tuple(functions), tuple(left))
 
 
-def _own_plan(model: PreTrainedModel, plan: _posenc.Plan | None) -> _posenc.Plan:
-    """The configuration's; the caller's where it cannot be read, or not be known.
+def _plans(part: TextPart, plan: _posenc.Plan | None) -> tuple[_posenc.Plan, _posenc.Plan]:
+    """Of the part that posenc takes over, the configuration's plan and the caller's; where one is not there, or the
+    first cannot be known, the other in its place.
 
     ValueError where there is neither.
     """
+    whole, unread = _read(part)
+    if plan is None and unread is not None:
+        raise unread
+    if plan is not None and whole is not None:
+        require_others_alike(plan, whole, {stack.name for stack in part.stacks(whole).stacks})
+    own = None if whole is None else part.stacks(whole)
+    given = None if plan is None else part.stacks(plan) if part.stacks(plan).stacks else plan
+    if own is not None and own.known:
+        return own, own if given is None else given
+    if given is None:
+        said = "; ".join(of.message for of in whole.warnings) if whole is not None else ""
+        name = type(part.whole).__name__
+        raise ValueError(
+            f"[use] plan must be given: what {name} does is not known by its configuration ({said or 'no more is said'})"
+        )
+    return given, given
+
+
+def _read(part: TextPart) -> tuple[_posenc.Plan | None, ValueError | None]:
+    """The plan of the model's configuration; where one of its towers cannot be read, of the text's alone."""
     try:
-        own = read_plan(model.config)
-    except ValueError:
-        if plan is None:
-            raise
-        return plan
-    if own.known:
-        return own
-    if plan is None:
-        said = "; ".join(warning.message for warning in own.warnings) or "no more is said"
-        name = type(model).__name__
-        raise ValueError(f"[use] plan must be given: what {name} does is not known by its configuration ({said})")
-    return plan
+        return read_plan(part.whole.config), None
+    except ValueError as error:
+        if part.model is not part.whole:
+            with contextlib.suppress(ValueError):
+                return read_plan(part.config), None
+        return None, error
 
 
 def _change(scheme: Any) -> Callable[[_posenc.Rope], _posenc.Rope]:
@@ -378,14 +408,14 @@ def _changed_rope(
 
 
 def _differing(
-    model: nn.Module, plan: _posenc.Plan, own: _posenc.Plan, layers: Any, ropes: Any, change: Any
+    types: list[str], plan: _posenc.Plan, own: _posenc.Plan, layers: Any, ropes: Any, change: Any
 ) -> set[str]:
     """Names of modules that rotate by another rope than their rotary module makes for their type of layer.
 
     ValueError where the model cannot do that.
     """
     modules = {place: (name, module) for name, module, place, _ in layers}
-    types, has = _layer_types(model), {stack.name: attending(stack) for stack in own.stacks}
+    has = {stack.name: attending(stack) for stack in own.stacks}
     differing = set()
     for stack in plan.stacks:
         for place, (layer, theirs) in enumerate(zip(attending(stack), has.get(stack.name, ()))):
@@ -455,6 +485,24 @@ def _tables(plan: _posenc.Plan, layers: Any, weights: Any) -> dict[str, Learned]
     if not tables:
         raise ValueError("[use] weights must be omitted where no layer of the plan has learned tables")
     return tables
+
+
+def _look_attention_up(undo: contextlib.ExitStack, part: TextPart) -> None:
+    """By posenc's name in the configurations of the part, each as it was afterwards. ValueError for a model some of whose
+    modules would take posenc's masks and know nothing of its name."""
+    if part.model._can_set_attn_implementation() and asks_another(type(part.model)):
+        raise ValueError(
+            f"[use] the attention of {type(part.model).__name__} must be looked up by its name, but some of its modules "
+            "take theirs from a list of their own"
+        )
+    configs = {id(of.config): of.config for _, of in part.modules() if isinstance(of, PreTrainedModel)}.values()
+    before = [config._attn_implementation for config in configs]
+    try:
+        _look_attention_up_by(part.model, NAME)
+    finally:
+        for config, was in zip(configs, before):
+            put = functools.partial(setattr, config, "_attn_implementation_internal")
+            hold(undo, config, "_attn_implementation", was, config._attn_implementation, put)
 
 
 def _look_attention_up_by(model: PreTrainedModel, name: str) -> None:

@@ -28,6 +28,7 @@ import posenc
 import posenc.transformers
 
 from . import roundings
+from .composites import FIRST
 from .families import BATCH, TOKENS, Family, spread
 
 Inputs = dict[str, Tensor]
@@ -66,17 +67,33 @@ def _sequence(model: Any, inputs: Inputs) -> tuple[str, dict[str, Any]]:
     return "decoder_input_ids", {"encoder_outputs": model.get_encoder()(read)}
 
 
+_OF_TOKENS = ("position_ids", "token_type_ids", "mm_token_type_ids")
+
+
 def _of_tokens(name: str, value: Tensor, start: int, stop: int) -> Tensor:
     return value[..., start:stop] if name == "position_ids" else value[:, start:stop]
+
+
+def _of_towers(inputs: Inputs, *names: str) -> Inputs:
+    """What towers see, which comes with the prompt; a prompt has all of it."""
+    return {key: value for key, value in inputs.items() if key not in (*names, *_OF_TOKENS)}
+
+
+def _from_prompt(pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same pieces, but that the first has all tokens of an image."""
+    return [(0, FIRST), *((max(start, FIRST), stop) for start, stop in pieces if stop > FIRST)]
 
 
 def _cached(model: Any, inputs: Inputs, pieces: list[tuple[int, int]], cache: Cache | None = None) -> Tensor:
     if "past_key_values" not in inspect.signature(model.forward).parameters:
         raise Impossible("the class has no KV cache")
     name, more = _sequence(model, inputs)
+    seen = {} if more else _of_towers(inputs, name)
     found = []
-    for start, stop in pieces:
-        given = {key: _of_tokens(key, inputs[key], start, stop) for key in (name, "position_ids") if key in inputs}
+    for start, stop in _from_prompt(pieces) if seen else pieces:
+        given = {key: _of_tokens(key, inputs[key], start, stop) for key in (name, *_OF_TOKENS) if key in inputs}
+        if start == 0:
+            given |= seen
         result = model(**given, **more, past_key_values=cache, use_cache=True)
         if cache is None and result.past_key_values is None:  # some make none
             return _cached(model, inputs, pieces, DynamicCache(config=model.config.get_text_config(decoder=True)))
@@ -125,7 +142,7 @@ def _padding(side: str) -> Tensor:
 
 
 def _padded(model: Any, inputs: Inputs, side: str) -> Tensor:
-    if "input_features" in inputs:
+    if "input_ids" not in inputs:
         raise Impossible("the class pads no text")
     mask = _padding(side)
     logits = model(**inputs, attention_mask=mask)[0]
@@ -143,18 +160,19 @@ def right(model: Any, inputs: Inputs) -> Tensor:
 
 def packed(model: Any, inputs: Inputs) -> Tensor:
     is_known = "position_ids" in inspect.signature(model.forward).parameters
-    if not is_known or "position_ids" in inputs or model.config.is_encoder_decoder:
+    if not is_known or _of_towers(inputs, "input_ids") or "position_ids" in inputs or model.config.is_encoder_decoder:
         raise Impossible("the class takes no positions of tokens")
     places = torch.cat((torch.arange(FIRST_TEXT), torch.arange(TOKENS - FIRST_TEXT)))[None]
     return model(input_ids=inputs["input_ids"][:1], position_ids=places)[0]
 
 
 def _generated(model: Any, inputs: Inputs, **how: Any) -> Tensor:
-    if not model.can_generate() or not inputs.keys() <= {"input_ids", "decoder_input_ids"}:
+    if not model.can_generate() or "input_ids" not in inputs or "position_ids" in inputs:
         raise Impossible("the class generates no text")
     torch.manual_seed(5)
     how |= {"max_new_tokens": NEW, "min_new_tokens": NEW, "use_cache": True}
-    return model.generate(input_ids=inputs["input_ids"], attention_mask=_padding("left"), **how)
+    prompt = {name: value for name, value in inputs.items() if name != "decoder_input_ids"}
+    return model.generate(**prompt, attention_mask=_padding("left"), **how)
 
 
 def beams(model: Any, inputs: Inputs) -> Tensor:
@@ -261,7 +279,8 @@ def _with_dropout(family: Family, of_attention: float) -> Any:
 
     def config() -> Any:
         made = family.config()
-        for part in (made, getattr(made, "attn_config", None)):
+        parts = [getattr(made, name, None) for name in ("attn_config", *made.sub_configs)]
+        for part in (made, *parts):
             for key, value in list(vars(part).items()) if part is not None else ():
                 if _DROPS.search(key) and isinstance(value, (int, float)) and not isinstance(value, bool):
                     vars(part)[key] = of_attention if key in _OF_ATTENTION else 0.0  # some are declared to be whole

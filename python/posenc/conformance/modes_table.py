@@ -11,9 +11,10 @@ import transformers
 import posenc
 
 from . import modes
+from .composites import COMPOSITES
 from .families import FAMILIES, WITHOUT_SCHEMES, Family
 
-ALL = FAMILIES + WITHOUT_SCHEMES
+ALL = FAMILIES + WITHOUT_SCHEMES + COMPOSITES
 
 HEAD = f"| family | {' | '.join(modes.NAMES)} |\n| --- |{' --- |' * len(modes.NAMES)}"
 _WORDS = {"agrees": "yes", "refused": "refused", "none": "-", "differs": "NO", "fails": "FAILS", "late": "LATE"}

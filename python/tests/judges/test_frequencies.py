@@ -93,7 +93,7 @@ def asked(module, kind, length):
 def cases(title):
     """Modules that have seen no other length (test_wrong_judges.py has why), what they are asked for, and our rope, as
     modules have it: what rotates clockwise does so by its function, which is judged below."""
-    modules = list(posenc.transformers.rotary_modules(BY_TITLE[title].model()))
+    modules = list(posenc.transformers.rotary_modules(BY_TITLE[title].model().named_modules()))
     assert modules
     for _, module in modules:
         for kind, rope in ropes_by_kind(title, module).items():
@@ -189,7 +189,7 @@ def calls(title, monkeypatch):
 
         return rotate
 
-    for file, name, _ in posenc.transformers.apply_functions(model, {}):
+    for file, name, _ in posenc.transformers.apply_functions(list(model.modules()), [], {}):
         monkeypatch.setattr(file, name, watched(getattr(file, name)))
     for owner in {type(module) for module in model.modules()}:  # RoFormer's is one of its class
         for name in filter(_rotary_modules._APPLY.match, vars(owner)):

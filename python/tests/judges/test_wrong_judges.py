@@ -53,7 +53,7 @@ def test_dynamic_ntk_remembers_a_longer_text():
     trained length only, and not for one of just that length. posenc's frequencies depend on nothing but the length.
     """
     family = next(family for family in FAMILIES if family.title == "llama, dynamic, long")
-    (module,) = (module for _, module in posenc.transformers.rotary_modules(family.model()))
+    (module,) = (module for _, module in posenc.transformers.rotary_modules(family.model().named_modules()))
     trained = family.config().max_position_embeddings
     at_first = module(torch.zeros(1), torch.arange(trained)[None])[0]
     module(torch.zeros(1), torch.arange(3 * trained)[None])
