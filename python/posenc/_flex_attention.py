@@ -34,12 +34,31 @@ _OF_PLACES = (
 def _layer_of(plan: Any, layer: int, stack: int, where: str) -> _posenc.LayerPlan:
     if not isinstance(plan, (_posenc.Plan, _posenc.LayerPlan)):
         raise TypeError(f"[{where}] plan must be a Plan or a LayerPlan but is a {type(plan).__name__}")
-    of: _posenc.LayerPlan = plan.stacks[stack].layers[layer] if isinstance(plan, _posenc.Plan) else plan
+    of = _of_plan(plan, layer, stack, where) if isinstance(plan, _posenc.Plan) else plan
+    if isinstance(plan, _posenc.LayerPlan) and (layer, stack) != (0, 0):
+        raise ValueError(f"[{where}] layer and stack must be omitted for a LayerPlan, but are {layer!r} and {stack!r}")
     if of.kind not in ("attention", "cross_attention"):
         raise ValueError(f"[{where}] the layer must be of attention but is of {of.kind}")
     if of.compression is not None:
         raise ValueError(f"[{where}] keys must be tokens, but one of {of.compression} is compressed from several")
     return of
+
+
+def _of_plan(plan: _posenc.Plan, layer: Any, stack: Any, where: str) -> _posenc.LayerPlan:
+    """ValueError for a number that the plan does not have: a negative one is no count from the end."""
+    stacks = plan.stacks
+    _require_index(where, "stack", stack, len(stacks), "the plan has {} stacks: " + ", ".join(of.name for of in stacks))
+    layers = stacks[stack].layers
+    _require_index(where, "layer", layer, len(layers), f"the {stacks[stack].name} has {{}} layers")
+    return layers[layer]
+
+
+def _require_index(where: str, name: str, given: Any, count: int, words: str) -> None:
+    if isinstance(given, bool) or not hasattr(given, "__index__"):
+        raise TypeError(f"[{where}] {name} must be a whole number but is {given!r:.80}")
+    if not 0 <= given < count:
+        must = f"be from 0 to {count - 1}" if count else "be of a plan that has some"
+        raise ValueError(f"[{where}] {name} must {must}, but is {given}: {words.format(count)}")
 
 
 class _Places:

@@ -1,5 +1,6 @@
 """score_mod and mask_mod: torch's FlexAttention computes what posenc's reference does, scheme by scheme."""
 
+import functools
 import time
 
 import pytest
@@ -343,3 +344,27 @@ def test_scores_train_where_attend_does_not():
     bound = bounds.attended(*(x.detach() for x in (q, k, v)), 0.6, 8.0)
     assert float((attended(q, k, v).detach() - truth).abs().max()) <= bound
     assert torch.autograd.gradcheck(attended, (q, k, v))
+
+
+@pytest.mark.parametrize(
+    "given, error, words",
+    [
+        ({"layer": 32}, ValueError, "layer must be from 0 to 31, but is 32: the decoder has 32 layers"),
+        ({"layer": -1}, ValueError, "layer must be from 0 to 31, but is -1"),
+        ({"layer": "0"}, TypeError, "layer must be a whole number but is '0'"),
+        ({"layer": True}, TypeError, "layer must be a whole number but is True"),
+        ({"stack": 1}, ValueError, "stack must be from 0 to 0, but is 1: the plan has 1 stacks: decoder"),
+    ],
+)
+@pytest.mark.parametrize("make", [posenc.torch.mask_mod, functools.partial(posenc.torch.score_mod, length=8, rotated=True)])
+def test_a_layer_that_there_is_not_is_refused(make, given, error, words):
+    """IndexError: tuple index out of range; a negative one was counted from the end."""
+    with pytest.raises(error, match=rf"\[(mask|score)_mod\] {words}"):
+        make(posenc.read_plan("llama-3.1-8b"), **given)
+
+
+def test_a_number_beside_a_layer_is_refused():
+    """It was ignored."""
+    layer = posenc.read_plan("llama-3.1-8b").stacks[0].layers[0]
+    with pytest.raises(ValueError, match="layer and stack must be omitted for a LayerPlan"):
+        posenc.torch.mask_mod(layer, 3)
