@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from . import _posenc
+from ._forward_mode import refuse_duals
 
 
 def words_of_layer(layer: _posenc.LayerPlan) -> str:
@@ -66,6 +67,7 @@ def model_rotate(
     x: Tensor, cos: Tensor, sin: Tensor, batch: int, pairing: str, first_channel: int, direction: str
 ) -> Tensor:
     """x: [batch or 1, heads, tokens, channels], by rows [batch * tokens, pairs]."""
+    refuse_duals("use", "take it of the model's own rotation")
     width, dim = x.shape[-1], 2 * cos.shape[1]
     layout = _posenc.RotaryLayout(  # type: ignore[call-arg]
         pairing=pairing, head_dim=width, first_channel=0 if width == dim else first_channel, dim=dim
@@ -82,6 +84,7 @@ def model_rotate(
 def _(
     x: Tensor, cos: Tensor, sin: Tensor, batch: int, pairing: str, first_channel: int, direction: str
 ) -> Tensor:
+    refuse_duals("use", "take it of the model's own rotation")
     return x.new_empty(x.shape)
 
 
@@ -122,6 +125,7 @@ def model_attend(
 ) -> Tensor:
     """As attention() has it; tokens before heads. names, tables: as named_weights takes them; names in one word
     each. is_causal: where no mask is."""
+    refuse_duals("attention", "take it of another attention")
     of = layer_of_words(layer)
     sizes = {"heads": q.shape[1], "kv_heads": k.shape[1], "head_dim": q.shape[-1], "value_dim": v.shape[-1]}
     of = of.replace(**sizes)  # type: ignore[arg-type]
@@ -152,6 +156,7 @@ def _(
     is_causal: bool,
     angles: str,
 ) -> Tensor:
+    refuse_duals("attention", "take it of another attention")
     return q.new_empty((q.shape[0], q.shape[2], q.shape[1], v.shape[-1]))
 
 

@@ -22,10 +22,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from . import _posenc
 from ._capture import capture, load_dump, save_dump
 from ._flex_attention import mask_mod, score_mod
+from ._forward_mode import has_duals, is_transformed, one_at_a_time, refuse_duals
 from ._graph_arguments import Layer, Table, call_of, table_of
 
 __all__ = [
@@ -70,6 +72,22 @@ def _require_cpu(where: str, **tensors: Any) -> None:
 
 @torch.library.custom_op("posenc::rotate", mutates_args=(), device_types="cpu")
 def _rotate(x: Tensor, positions: Tensor | None, start: int, table: str, direction: str) -> Tensor:
+    refuse_duals("rotate", "call posenc.torch.rotate, which has one")
+    return _rotated(x, positions, start, table, direction)
+
+
+# For _Rotation, which gives it no tangent: an operator, as torch.func traces some calls (linearize).
+@torch.library.custom_op("posenc::rotate_primal", mutates_args=(), device_types="cpu")
+def _rotate_primal(x: Tensor, positions: Tensor | None, start: int, table: str, direction: str) -> Tensor:
+    return _rotated(x, positions, start, table, direction)
+
+
+@_rotate_primal.register_fake
+def _(x: Tensor, positions: Tensor | None, start: int, table: str, direction: str) -> Tensor:
+    return torch.empty_like(adjacent(x))
+
+
+def _rotated(x: Tensor, positions: Tensor | None, start: int, table: str, direction: str) -> Tensor:
     places = start if positions is None else positions
     rotated: Tensor = _posenc.rotate(adjacent(x.detach()), table=table_of(table), positions=places, direction=direction)
     return rotated
@@ -82,6 +100,7 @@ def adjacent(x: Tensor) -> Tensor:
 
 @_rotate.register_fake
 def _(x: Tensor, positions: Tensor | None, start: int, table: str, direction: str) -> Tensor:
+    refuse_duals("rotate", "take it outside of torch.compile")
     return torch.empty_like(adjacent(x))
 
 
@@ -94,19 +113,49 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 
 def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    rotated = _rotate(grad, ctx.positions, ctx.start, ctx.table, _BACKWARD[ctx.direction])
-    if ctx.direction == "inverse":
-        table = table_of(ctx.table)
-        first = table.layout.first_channel
-        rotated[..., first : first + table.layout.dim] /= table.attention_factor**2
-    return rotated, None, None, None, None
+    return _transposed(_rotate, ctx, grad), None, None, None, None
+
+
+def _transposed(call: Any, ctx: Any, grad: Tensor) -> Tensor:
+    rotated: Tensor = call(grad, ctx.positions, ctx.start, ctx.table, _BACKWARD[ctx.direction])
+    if ctx.direction != "inverse":
+        return rotated
+    table = table_of(ctx.table)
+    first, end = table.layout.first_channel, table.layout.first_channel + table.layout.dim
+    factor = rotated.new_ones(rotated.shape[-1])
+    factor[first:end] = 1 / table.attention_factor**2
+    return rotated * factor
 
 
 _rotate.register_autograd(_backward, setup_context=_keep)
 
 
+class _Rotation(torch.autograd.Function):
+    """The same for forward mode and torch.func: linear in x, so that a tangent is rotated as x is."""
+
+    @staticmethod
+    def forward(x: Tensor, positions: Tensor | None, start: int, table: str, direction: str) -> Tensor:
+        primal = forward_ad.unpack_dual(x).primal if has_duals() else x
+        return _rotate_primal(primal, positions, start, table, direction)
+
+    setup_context = staticmethod(_keep)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        return _transposed(_Rotation.apply, ctx, grad), None, None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, x: Tensor, *others: None) -> Tensor:  # type: ignore[override]
+        return _Rotation.apply(x, ctx.positions, ctx.start, ctx.table, ctx.direction)  # type: ignore[no-any-return]
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Tensor, *others: Any) -> tuple[Tensor, int]:
+        return one_at_a_time(_Rotation.apply, info, in_dims, x, *others)
+
+
 @torch.library.custom_op("posenc::rotate_", mutates_args={"x"}, device_types="cpu")
 def _rotate_in_place(x: Tensor, positions: Tensor | None, start: int, table: str, direction: str) -> None:
+    refuse_duals("rotate_", "rotate has one")
     places = start if positions is None else positions
     _posenc.rotate_(x.detach(), table=table_of(table), positions=places, direction=direction)
 
@@ -116,7 +165,7 @@ def _rows(positions: int | Tensor) -> tuple[Tensor | None, int]:
 
 
 def rotate(x: Tensor, table: Table, *, positions: int | Tensor = 0, direction: str = "forward") -> Tensor:
-    """RoPE applied to x, queries or keys, by its positions; differentiable in x.
+    """RoPE applied to x, queries or keys, by its positions; differentiable in x, forward and backward.
 
     x: [tokens, heads, head_dim] or [batch, heads, tokens, head_dim] of float32, float16 or bfloat16, on the CPU.
     positions: where the first token of each sequence stands; or coordinates [axes, rows], int64, int32 or float64.
@@ -125,6 +174,8 @@ def rotate(x: Tensor, table: Table, *, positions: int | Tensor = 0, direction: s
     text = _required(table, Table, "table").text
     _require_cpu("rotate", x=x, positions=positions)
     places, start = _rows(positions)
+    if is_transformed():
+        return _Rotation.apply(x, places, start, text, direction)  # type: ignore[no-any-return]
     return _rotate(x, places, start, text, direction)
 
 
@@ -156,6 +207,7 @@ def _attend(
     layer: str,
     value_dim: int,
 ) -> Tensor:
+    refuse_duals("attend", "take it of another attention")
     plan, keywords = call_of(layer, weights)
     out = q.new_empty((*q.shape[:-1], value_dim))
     _posenc.attend(plan, q.detach(), k.detach(), v.detach(), attn_mask=attn_mask, bias=bias, out=out, **keywords)
@@ -173,6 +225,7 @@ def _(
     layer: str,
     value_dim: int,
 ) -> Tensor:
+    refuse_duals("attend", "take it of another attention")
     return q.new_empty((*q.shape[:-1], value_dim))
 
 
@@ -189,7 +242,8 @@ _attend.register_autograd(_no_backward)
 def attend(
     layer: Layer, q: Tensor, k: Tensor, v: Tensor, *, attn_mask: Tensor | None = None, bias: Tensor | None = None
 ) -> Tensor:
-    """Attention with all schemes of a layer, in one pass over the keys; it has no backward pass.
+    """Attention with all schemes of a layer, in one pass over the keys; it has no backward pass, and no forward-mode
+    derivative: NotImplementedError.
 
     q: [tokens, heads, head_dim] or [batch, heads, tokens, head_dim]; k, v likewise, with kv_heads. attn_mask: bool, seen
     besides the plan's mask; bias: added to the scores; both [queries, keys] up to rank 4. Returns the output, like q
