@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from . import _operators, _posenc
 from ._attention_modules import Learned, as_called, masks_itself
 from ._cache_places import CachePlaces
-from ._handed import Projected, require_same_facts, scale_ratio
+from ._handed import Projected, require_same_facts, require_same_sizes, scale_ratio
+from ._held import NotCopied
 
 
 def is_causal(module: nn.Module, said: bool | None, shape: tuple[int, ...]) -> bool:
@@ -19,7 +20,7 @@ def is_causal(module: nn.Module, said: bool | None, shape: tuple[int, ...]) -> b
     return queries > 1 and queries == keys and bool(getattr(module, "is_causal", False) if said is None else said)
 
 
-class AttendedLayer:
+class AttendedLayer(NotCopied):
     """The plan's layer of an attention module, its learned tables prepared once for all calls alike."""
 
     def __init__(
@@ -45,16 +46,33 @@ class AttendedLayer:
         self._words = _operators.words_of_layer(self._of_handed_queries())
 
     def compare(
-        self, module: nn.Module, query: Tensor, scaling: Any, softcap: Any, sinks: Tensor | None, window: Any
+        self,
+        module: nn.Module,
+        query: Tensor,
+        sizes: dict[str, int],
+        scaling: Any,
+        softcap: Any,
+        sinks: Tensor | None,
+        window: Any,
     ) -> None:
         """ValueError where what the module hands over is not what its own plan has."""
+        require_same_sizes(module, self.own, sizes)
         require_same_facts(module, self.own, softcap, sinks, window if self.masks == "plan" else None)
+        handed = self.own.softmax_scale if scaling is None else float(scaling)
         if self._ratio is None:
-            own = self.own.softmax_scale if scaling is None else float(scaling)
-            self._ratio = scale_ratio(module, self.own, own, query, self.projected)
-            self.projected.forget()
-            self._handed_scale = own
+            self._ratio = scale_ratio(module, self.own, handed, query, self.projected)
+            if self._ratio == 1.0:
+                self.projected.remove()
+            self._handed_scale = handed
             self._words = _operators.words_of_layer(self._of_handed_queries())
+        elif handed != self._handed_scale:
+            raise ValueError(
+                f"[use] {type(module).__name__} hands over a softmax scale of {handed:.9g}, but of {self._handed_scale:.9g} "
+                "before: leave use(), and enter it again with a plan that has the other one"
+            )
+        elif self._ratio != 1.0:  # what queries were multiplied by may have changed
+            scale_ratio(module, self.own, handed, query, self.projected)
+        self.projected.forget()
 
     def kind_without_a_mask(self, module: nn.Module, said: bool | None, shape: tuple[int, ...]) -> str:
         """Of a call without a mask, whose queries see all keys, or with a flag for those before them."""

@@ -78,6 +78,31 @@ def require_fit(plan: _posenc.Plan, own: _posenc.Plan) -> None:
                     )
 
 
+def require_count(plan: _posenc.Plan, modules: int) -> None:
+    """ValueError for a plan of more or fewer layers than a model has modules that attend, of which nothing else is known."""
+    layers = sum(len(attending(stack)) for stack in plan.stacks)
+    if modules and layers != modules:
+        raise ValueError(f"[use] plan must have as many attention layers as the model, {modules}, but has {layers}")
+
+
+def require_same_channels(
+    rope: _posenc.Rope, own: _posenc.Rope, layer: _posenc.LayerPlan, where: str
+) -> None:
+    """ValueError for a rotation of other channels, or by other coordinates, than the model's functions let rotate."""
+    if rope.head_dim != layer.head_dim:
+        raise ValueError(
+            f"[use] plan must rotate heads of {layer.head_dim} channels in {where}, but has a rotation of heads of "
+            f"{rope.head_dim}"
+        )
+    for name, words in {"dim": "channels rotate", "first_channel": "is the first that rotates"}.items():
+        given, has = getattr(rope, name), getattr(own, name)
+        if given != has:
+            raise ValueError(f"[use] plan must have {name} {has} in {where}, which {words} in the model, but has {given}")
+    if rope.axes.names != own.axes.names:
+        names = [", ".join(of.axes.names) or "none" for of in (own, rope)]
+        raise ValueError(f"[use] plan must have the axes of the model's positions in {where}, {names[0]}, but has {names[1]}")
+
+
 def require_others_alike(plan: _posenc.Plan, own: _posenc.Plan, names: Collection[str]) -> None:
     """ValueError for stacks of other names that the plan has otherwise than the model's own: towers are left as they
     are."""

@@ -14,13 +14,14 @@ import torch
 from torch import Tensor, nn
 
 from . import _posenc
+from ._held import NotCopied
 
 _QUERIES = re.compile(r"(q|query|wq|q_proj|query_proj|linear_q|q_lin|q_b_proj)$")
 _SAME = 1e-4  # of scales: a configuration's decimals differ from what a module makes of them
 _SCALED = 0.02  # of what queries were multiplied by, in the numbers of bfloat16: 2^-8, of both
 
 
-class Projected:
+class Projected(NotCopied):
     """The last output of a module's projection of queries, until it was compared."""
 
     def __init__(self, module: nn.Module) -> None:
@@ -33,6 +34,9 @@ class Projected:
             self.output = output if isinstance(output, Tensor) else None
 
     def forget(self) -> None:
+        self.output = None
+
+    def remove(self) -> None:
         self.output = None
         if self._handle is not None:
             self._handle.remove()
@@ -55,6 +59,15 @@ def scale_ratio(module: nn.Module, own: _posenc.LayerPlan, scaling: float, query
         f"[use] {type(module).__name__} hands over a softmax scale of {scaling:.9g}, but the model's plan has "
         f"{own.softmax_scale:.9g}, and its queries are not multiplied by the rest"
     )
+
+
+def require_same_sizes(module: nn.Module, own: _posenc.LayerPlan, sizes: dict[str, int]) -> None:
+    """ValueError where queries, keys or values are of other sizes than the plan has."""
+    for name, came in sizes.items():
+        expected = getattr(own, name)
+        is_repeated = name == "kv_heads" and came == own.heads  # some repeat keys and values first
+        if came != expected and not is_repeated:
+            raise ValueError(f"[use] plan must have {name} {came}, as {type(module).__name__} hands over, but has {expected}")
 
 
 def require_same_facts(

@@ -14,6 +14,22 @@ _ABSENT = object()
 _held: dict[tuple[int, str], list[list[Any]]] = {}
 
 
+class NotCopied:
+    """What belongs to the model that it was put into: a copy of the model would run by it and be left so."""
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise NotImplementedError(f"[use] {_OUTSIDE}")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise NotImplementedError(f"[use] {_OUTSIDE}")
+
+
+_OUTSIDE = (
+    "a model must be copied or pickled outside of use(), for what is in it belongs to this one: state_dict() may be saved "
+    "within"
+)
+
+
 def hold(
     undo: contextlib.ExitStack, owner: Any, name: str, before: Any, value: Any, put: Callable[[Any], None]
 ) -> None:

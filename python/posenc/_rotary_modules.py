@@ -18,8 +18,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 
 from . import _operators, _posenc
+from ._forward_mode import has_duals, is_transformed, one_at_a_time
+from ._held import NotCopied
 from .torch import adjacent
 
 # What rotates; what makes the numbers is found by its class.
@@ -70,7 +73,7 @@ class Rotation:
         by_head = x if token_axis == 2 else x.transpose(1, 2)
         rows = torch.arange(self.cos.shape[0]).view(self.batch, -1)
         places = rows.expand(x.shape[0], -1).reshape(1, -1).contiguous()
-        rotate = _Rotated.apply if has_gradient(by_head) else _rotated
+        rotate = _Rotated.apply if has_gradient(by_head) or is_transformed() else _rotated
         rotated = rotate(by_head, self._table(x.shape[-1]), places, "forward")
         return rotated if token_axis == 2 else rotated.transpose(1, 2)
 
@@ -88,16 +91,29 @@ def _rotated(x: Tensor, table: _posenc.RotaryTable, places: Tensor, direction: s
 
 
 class _Rotated(torch.autograd.Function):
-    """_rotated with its backward pass, which rotates by the transpose."""
+    """_rotated with its derivatives: backward rotates by the transpose, and forward a tangent as x."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, table: _posenc.RotaryTable, places: Tensor, direction: str) -> Tensor:
-        ctx.by = (table, places, "transpose" if direction == "forward" else "forward")
-        return _rotated(x, table, places, direction)
+    def forward(x: Tensor, table: _posenc.RotaryTable, places: Tensor, direction: str) -> Tensor:
+        return _rotated(forward_ad.unpack_dual(x).primal if has_duals() else x, table, places, direction)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        _, *ctx.by = inputs
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        return _Rotated.apply(adjacent(grads[0]), *ctx.by), None, None, None
+        table, places, direction = ctx.by
+        back = "transpose" if direction == "forward" else "forward"
+        return _Rotated.apply(adjacent(grads[0]), table, places, back), None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, x: Tensor, *others: None) -> Any:  # type: ignore[override]
+        return _Rotated.apply(adjacent(x), *ctx.by)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Tensor, *others: Any) -> tuple[Tensor, int]:
+        return one_at_a_time(_Rotated.apply, info, in_dims, x, *others)
 
 
 def _arranged(rows: Tensor, like: Tensor, probe: Tensor) -> Tensor:
@@ -109,7 +125,7 @@ def _arranged(rows: Tensor, like: Tensor, probe: Tensor) -> Tensor:
     return torch.cat((rows, rows), -1) if halves else rows.repeat_interleave(2, -1)
 
 
-class Rotary(nn.Module):
+class Rotary(NotCopied, nn.Module):
     """In place of a rotary module: the same call, posenc's numbers."""
 
     def __init__(
@@ -134,11 +150,24 @@ class Rotary(nn.Module):
             probe = self.original(torch.zeros(1), ones, **named)
         except Exception:
             return "unknown"
+        self._require_width(rope, probe)
         if isinstance(probe, Tensor):
             return "complex"
         if probe[0].shape[-1] == rope.pairs:
             return "pairs"
         return "halves" if bool((probe[0][..., : rope.pairs] == probe[0][..., rope.pairs :]).all()) else "each twice"
+
+    def _require_width(self, rope: _posenc.Rope, probe: Any) -> None:
+        """ValueError for a rotation of other channels than the module makes angles of: one for a pair, or one for each."""
+        is_complex = isinstance(probe, Tensor)
+        width = (probe if is_complex else probe[0]).shape[-1]
+        if width == rope.pairs or (width == rope.dim and not is_complex):
+            return
+        made = 2 * width if is_complex else width
+        raise ValueError(
+            f"[use] plan must have a rotation of {made} channels, as {type(self.original).__name__} makes, but has one of "
+            f"{rope.dim}"
+        )
 
     def _in_graph(self, x: Tensor, position_ids: Tensor, layer_type: str | None) -> Any:
         """What a graph can have: angles in float32, of one rope for each type of layer."""

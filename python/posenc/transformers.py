@@ -52,12 +52,15 @@ from ._attention_modules import (
 from ._carried_out import (
     main_rope,
     require_carried_out,
+    require_count,
     require_fit,
     require_others_alike,
     require_plan,
+    require_same_channels,
     require_words,
 )
-from ._held import hold, replace
+from ._forward_mode import is_transformed, refuse_duals
+from ._held import NotCopied, hold, replace
 from ._read_plan import read_plan
 from ._registered_name import NAME, asks_another, refuse_models_without_the_registry
 from ._replaced_methods import refuse_variant, replaced_methods
@@ -125,7 +128,7 @@ def attention(
         )
         weights: dict[str, Any] = {} if s_aux is None else {"sinks": s_aux.detach()}
     else:
-        given.compare(module, query, scaling, softcap, s_aux, kwargs.get("sliding_window"))
+        given.compare(module, query, sizes, scaling, softcap, s_aux, kwargs.get("sliding_window"))
         if attention_mask is None and given.masks == "model":
             kind = given.kind_without_a_mask(module, kwargs.get("is_causal"), shape)
         # The mask of a module that adds a window of its own is a part of the plan's.
@@ -141,6 +144,8 @@ def attention(
         return out
 
     read = (query, key, value, attention_mask, s_aux, position_bias, *(given.weights.parameters if given else ()))
+    if is_transformed():
+        refuse_duals("attention", "take it of another attention")
     if has_gradient(*read):
         return _WithoutBackward.apply(attended, *read), None
     return attended(), None
@@ -328,7 +333,7 @@ def use(
             layer = layer.replace(rotate=tuple(of.replace(scheme=change(of.rope)) for of in layer.rotate))
             learned_of = tables[name] if name in tables else learned(part.model, name, module, layer)
             held = AttendedLayer(module, layer, own_layers.get(place, layer), learned_of, masks, angles)
-            undo.callback(held.projected.forget)
+            undo.callback(held.projected.remove)
             replace(undo, module, _LAYER, held)
             if held.layer.score or held.layer.value is not None or masks == "plan" or masks_itself(module):
                 _before_calls(undo, module, held, held.cache.of_call)
@@ -373,6 +378,7 @@ def _plans(part: TextPart, plan: _posenc.Plan | None) -> tuple[_posenc.Plan, _po
         raise ValueError(
             f"[use] plan must be given: what {name} does is not known by its configuration ({said or 'no more is said'})"
         )
+    require_count(given, sum(attends(module) for _, module in part.modules()))
     return given, given
 
 
@@ -432,6 +438,8 @@ def _differing(
                 continue
             of_type = types[layer.index] if layer.index < len(types) else None
             made = ropes[of_type] if of_type in ropes else ropes[None]
+            if rope is not None:
+                require_same_channels(rope, main_rope(theirs), layer, f"{stack.name} layer {place}")
             if rope == made:
                 continue
             if module is None:
@@ -456,13 +464,19 @@ def _angles_of(rope: _posenc.Rope | None) -> Callable[..., Any]:
     return give
 
 
+class _BeforeCalls(NotCopied):
+    """A hook before each call of a module, while `held` is what holds: of several use() the last."""
+
+    def __init__(self, held: AttendedLayer, hook: Callable[..., Any]) -> None:
+        self.held = held
+        self.hook = hook
+
+    def __call__(self, module: nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
+        return self.hook(module, args, kwargs) if getattr(module, _LAYER, None) is self.held else None
+
+
 def _before_calls(undo: contextlib.ExitStack, module: nn.Module, held: AttendedLayer, hook: Callable[..., Any]) -> None:
-    """hook before each call of the module, while `held` is what holds: of several use() the last."""
-
-    def if_held(module: nn.Module, args: Any, kwargs: dict[str, Any]) -> Any:
-        return hook(module, args, kwargs) if getattr(module, _LAYER, None) is held else None
-
-    undo.callback(module.register_forward_pre_hook(if_held, with_kwargs=True).remove)
+    undo.callback(module.register_forward_pre_hook(_BeforeCalls(held, hook), with_kwargs=True).remove)
 
 
 def _tables(plan: _posenc.Plan, layers: Any, weights: Any) -> dict[str, Learned]:
