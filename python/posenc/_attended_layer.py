@@ -70,7 +70,7 @@ class AttendedLayer(NotCopied):
                 f"[use] {type(module).__name__} hands over a softmax scale of {handed:.9g}, but of {self._handed_scale:.9g} "
                 "before: leave use(), and enter it again with a plan that has the other one"
             )
-        elif self._ratio != 1.0:  # what queries were multiplied by may have changed
+        elif self._ratio != 1.0 and self.projected.output is not None:  # what queries were multiplied by may have changed
             scale_ratio(module, self.own, handed, query, self.projected)
         self.projected.forget()
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Tuple
 
 import torch
@@ -94,20 +94,30 @@ def masks_itself(module: nn.Module) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Learned:
-    """What attend needs besides the layer: made of these parameters, the model's or the caller's."""
+    """What attend needs besides the layer: made of the parameters that the model's modules hold at each call, or of the
+    caller's. They are asked anew, as torch.func.functional_call and load_state_dict(assign=True) put others in place."""
 
-    parameters: tuple[Tensor, ...]
+    read: Callable[[], tuple[Tensor, ...]]
     make: Callable[[], dict[str, Any]]  # keywords of attend, by what the parameters hold now
-    named: Mapping[str, Tensor] | None = None  # the same, by the names of named_weights, where they are the parameters
+    read_named: Callable[[], Mapping[str, Tensor]] | None = None  # by the names of named_weights, where they are these
+
+    @property
+    def parameters(self) -> tuple[Tensor, ...]:
+        return self.read()
+
+    @property
+    def named(self) -> Mapping[str, Tensor] | None:
+        return None if self.read_named is None else self.read_named()
 
     def versions(self) -> tuple[tuple[int, int], ...] | None:
         """What is another as soon as a parameter is, or is written into; None where torch does not count that.
 
         Writing through `parameter.data` is not counted.
         """
-        if any(of.is_inference() for of in self.parameters):
+        parameters = self.read()
+        if any(of.is_inference() for of in parameters):
             return None
-        return tuple((of.data_ptr(), of._version) for of in self.parameters)
+        return tuple((of.data_ptr(), of._version) for of in parameters)
 
 
 def learned(model: nn.Module, name: str, module: nn.Module, layer: _posenc.LayerPlan) -> Learned:
@@ -117,9 +127,9 @@ def learned(model: nn.Module, name: str, module: nn.Module, layer: _posenc.Layer
         raise _no_table(name, layer.value)
     is_t5 = len(layer.score) == 1 and isinstance(layer.score[0], _posenc.T5Bias)
     return Learned(
-        tuple(of for parameters, _ in of_terms for of in parameters),
+        lambda: tuple(of for read, _ in of_terms for of in read()),
         lambda: {"score_weights": tuple(make() for _, make in of_terms)},
-        {"table": of_terms[0][0][0]} if is_t5 else None,
+        (lambda: {"table": of_terms[0][0]()[0]}) if is_t5 else None,
     )
 
 
@@ -148,7 +158,7 @@ def given_tables(name: str, layer: _posenc.LayerPlan, tables: Mapping[str, Any])
         make()
     except ValueError as error:
         raise ValueError(f"[use] weights must fit the plan's layer of {name}: {error}") from None
-    return Learned(tuple(held.values()), make, held)
+    return Learned(lambda: tuple(held.values()), make, lambda: held)
 
 
 def _no_table(name: str, term: Any) -> ValueError:
@@ -157,35 +167,47 @@ def _no_table(name: str, term: Any) -> ValueError:
     )
 
 
-def _learned(model: nn.Module, name: str, module: Any, term: Any) -> tuple[list[Tensor], Callable[[], Any]]:
+Reads = Callable[[], Sequence[Tensor]]
+
+
+def _learned(model: nn.Module, name: str, module: Any, term: Any) -> tuple[Reads, Callable[[], Any]]:
     if isinstance(term, _posenc.T5Bias):
-        table = _t5_table(model, name)
-        if table is None or term.gated:
+        holder = _t5_table(model, name)
+        if holder is None or term.gated:
             raise _no_table(name, term)
-        return [table], lambda: _posenc.T5Weights(table=table.detach())
+        _require_plain(name, holder, nn.Embedding)
+        return lambda: [holder.weight], lambda: _posenc.T5Weights(table=holder.weight.detach())
     if isinstance(term, _posenc.Deberta):
         return _deberta_weights(model, name, module, term)
     if isinstance(term, _posenc.XlNet):
         if not hasattr(module, "r_w_bias"):
             raise _no_table(name, term)
-        return [module.r, module.r_w_bias, module.r_r_bias], lambda: _xlnet_weights(module)
+        return lambda: [module.r, module.r_w_bias, module.r_r_bias], lambda: _xlnet_weights(module)
     if not isinstance(term, (_posenc.Alibi, _posenc.Sandwich)):
         raise _no_table(name, term)
-    return [], lambda: None
+    return list, lambda: None
 
 
-def _deberta_weights(
-    model: nn.Module, name: str, module: Any, term: Any
-) -> tuple[list[Tensor], Callable[[], Any]]:
+def _require_plain(name: str, holder: nn.Module, kind: type[nn.Module]) -> None:
+    """NotImplementedError for a table that is more than its weight says: an adapter's, or a parametrized one."""
+    if type(holder) is not kind or holder._forward_pre_hooks or holder._forward_hooks:
+        raise NotImplementedError(
+            f"[use] tables of {name} must be of a plain {kind.__name__}, whose weight is all of it, but are of a "
+            f"{type(holder).__name__}, or one with hooks: merge adapters into the weights before"
+        )
+
+
+def _deberta_weights(model: nn.Module, name: str, module: Any, term: Any) -> tuple[Reads, Callable[[], Any]]:
     encoder: Any = next((m for m in model.modules() if hasattr(m, "get_rel_embedding")), None)
     if encoder is None:
         raise _no_table(name, term)
     shared = term.shared_projection
     keys = module.key_proj if shared else _either(module, "pos_key_proj", "pos_proj")
     queries = module.query_proj if shared else _either(module, "pos_query_proj", "pos_q_proj")
-    holders = (encoder.rel_embeddings, _either(encoder, "LayerNorm"), keys, queries)
-    parameters = [of for holder in holders if holder is not None for of in holder.parameters()]
-    return parameters, lambda: _posenc.DebertaWeights(
+    holders = [of for of in (encoder.rel_embeddings, _either(encoder, "LayerNorm"), keys, queries) if of is not None]
+    for of in holders:
+        _require_plain(name, of, next((kind for kind in (nn.Embedding, nn.LayerNorm) if isinstance(of, kind)), nn.Linear))
+    return lambda: [of for holder in holders for of in holder.parameters()], lambda: _posenc.DebertaWeights(
         table=encoder.get_rel_embedding().detach().contiguous(), keys=_linear(keys), queries=_linear(queries)
     )
 
@@ -210,11 +232,11 @@ def _linear(module: nn.Module | None) -> Any:
     return _posenc.Linear(weight=module.weight.detach(), bias=None if module.bias is None else module.bias.detach())
 
 
-def _t5_table(model: nn.Module, name: str) -> Tensor | None:
+def _t5_table(model: nn.Module, name: str) -> Any:
     """A layer's own, or the one of its stack: T5's first layer has it, or the stack itself (MPNet). None: there is none."""
     own: Any = getattr(model.get_submodule(name), "relative_attention_bias", None)
     while own is None and name:
         name = name.rpartition(".")[0]
         holders = (m for m in model.get_submodule(name).modules() if hasattr(m, "relative_attention_bias"))
         own = next((holder.relative_attention_bias for holder in holders), None)
-    return None if own is None else own.weight
+    return own

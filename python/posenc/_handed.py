@@ -33,6 +33,11 @@ class Projected(NotCopied):
         if not torch.compiler.is_compiling():
             self.output = output if isinstance(output, Tensor) else None
 
+    def remark(self) -> str:
+        """Of a projection that ran where nobody sees it: in a graph."""
+        unseen = self._handle is not None and self.output is None
+        return ", as far as is seen: call the model once before it is compiled" if unseen else ""
+
     def forget(self) -> None:
         self.output = None
 
@@ -57,7 +62,7 @@ def scale_ratio(module: nn.Module, own: _posenc.LayerPlan, scaling: float, query
             return scaling / own.softmax_scale
     raise ValueError(
         f"[use] {type(module).__name__} hands over a softmax scale of {scaling:.9g}, but the model's plan has "
-        f"{own.softmax_scale:.9g}, and its queries are not multiplied by the rest"
+        f"{own.softmax_scale:.9g}, and its queries are not multiplied by the rest{projected.remark()}"
     )
 
 
