@@ -25,7 +25,7 @@ namespace posenc::inline v0_2 {
 POSENC_API std::vector<std::int64_t> pairing_order(const RotaryLayout& layout, Pairing to);
 
 struct PermuteArgs {
-  // [heads * head_dim, ...] of any rank, dtype and strides, changed in place: rows of a q or k projection
+  // [heads * head_dim, ...] of any rank, DType and strides, changed in place: rows of a q or k projection
   // [heads * head_dim, in], a bias or norm weights [heads * head_dim] or [head_dim]. Vectors that end in their channels
   // are passed as transposed(x, 0, last).
   TensorView x{};

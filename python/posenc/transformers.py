@@ -276,8 +276,13 @@ def use(
     none, other biases, another scale. scheme: a Rope for all layers, or what makes another of the plan's. weights: the
     learned tables of the plan's layers by the names of named_weights, for all layers that need some, or one such dict
     (or None) for each attention layer; without, the model's own are used. angles: 'exact', or 'float32' as transformers
-    computes them. length: that rules of length are read for; by default the largest position + 1 of each forward pass,
-    as transformers does. masks: 'model', those that transformers makes, or 'plan', which knows nothing of padding.
+    computes them. length: that rules of length are read for; by default the largest position + 1 of each forward pass.
+    transformers starts from that too, but its dynamic NTK keeps the longest that the model has seen, until one is no
+    longer than the original length. masks: 'model', those that transformers makes, or 'plan', which knows nothing of
+    padding.
+
+    Of a model with towers (of images, of sound) the text is taken over, by its stacks of the plan; what else attends or
+    rotates is left to the model, and named in Changed.left.
 
     Learned tables of scores are prepared once, and again when their parameters change by what torch counts: not by
     writing through `parameter.data`.
@@ -287,7 +292,8 @@ def use(
 
     ValueError for a plan of other sizes than the model's, for what it says that the model would not do, for a scheme
     where nothing rotates by it, for tables that do not fit, for a configuration whose plan is not known, and where
-    nothing of the model is known. NotImplementedError for a model that is not on the CPU.
+    nothing of the model is known. NotImplementedError for a model that is not on the CPU, and for a copy of one that is
+    made within.
     """
     require_words(length, angles=angles, masks=masks)
     if plan is not None:
