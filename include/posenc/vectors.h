@@ -102,6 +102,21 @@ struct POSENC_API Vectors {
 // that a layer has but cannot be stated (scores where the norm follows the rotation) is in `left_out` instead.
 POSENC_API Vectors make_vectors(const Plan& plan, const VectorOptions& options = {});
 
+// Inputs of a caller's own, which a port was run on, in place of drawn ones. Of any dtype; read before the call
+// returns.
+struct VectorInputs {
+  ConstTensorView q{};  // [tokens, heads, head_dim]; of a rotation alone q or k
+  ConstTensorView k{};  // [tokens, kv_heads, head_dim]
+  ConstTensorView v{};  // [tokens, kv_heads, value_dim]; omitted: there is the rotation alone
+  // Whole numbers, [axes, tokens]; omitted: options.start, which is 0 by default, and on. Masks count the tokens.
+  std::span<const std::int64_t> positions{};
+  std::span<const NamedTensor> tables{};  // the layer's learned tables by the names of named_weights.h, others too
+};
+
+// The same stages and bounds, of these inputs; options.tokens is theirs. Throws Error as above, and for inputs that do
+// not fit the layer or each other, hold a NaN or an infinity, or are more than the reference takes a few seconds for.
+POSENC_API Vectors make_vectors(const Plan& plan, const VectorOptions& options, const VectorInputs& inputs);
+
 // The vectors' inputs as attend takes them, the whole numbers in memory of its own: it is neither copied nor moved.
 struct POSENC_API VectorCall {
   // Views of `vectors`, which has to outlive them. Throws Error for vectors that lack an input of their layer.

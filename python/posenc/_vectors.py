@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Literal, Union
+from typing import Any, Literal, Union
 
 from . import _posenc
 from ._arrays import ArrayLike
@@ -26,6 +26,7 @@ def vectors(
     start: int | None = None,
     length: int | None = None,
     cross: bool = False,
+    inputs: Mapping[str, ArrayLike] | None = None,
 ) -> Vectors:
     """Small q, k, v and positions of a layer, and what the float64 reference makes of them stage by stage.
 
@@ -34,11 +35,36 @@ def vectors(
     omitted: at 0, 1, 2 and on both sides of each edge of the layer's rules. length: of the sequence, for rules that
     depend on it. cross: the layer's cross-attention.
 
+    inputs: what a port was run on, in place of drawn numbers: q [tokens, heads, head_dim], k and v [tokens, kv_heads, ..]
+    (q or k alone: the rotation alone), positions [tokens] or [axes, tokens] of whole numbers (omitted: from start on),
+    and learned tables by the names of named_weights. check_port then judges what the port made of them.
+
     numpy.asarray(vectors["q"]) is a tensor. ValueError for a layer that is not there, that must be said or that does
     not attend, and for what its rules refuse.
     """
     of = plan if isinstance(plan, Plan) else read_plan(plan)
-    return _posenc._make_vectors(of, stack=stack, layer=layer, tokens=tokens, start=start, length=length, cross=cross)
+    options: dict[str, Any] = {"stack": stack, "layer": layer, "tokens": tokens, "start": start, "length": length}
+    if inputs is None:
+        return _posenc._make_vectors(of, **options, cross=cross, inputs=None, positions=[])
+    if tokens is not None:
+        raise ValueError("[vectors] tokens must be omitted with inputs, whose they are")
+    arrays = {name: array for name, array in inputs.items() if name != "positions"}
+    return _posenc._make_vectors(of, **options, cross=cross, inputs=arrays, positions=_whole(inputs.get("positions")))
+
+
+def _whole(positions: Any) -> list[int]:
+    """In one list. TypeError for what is not whole."""
+    if positions is None:
+        return []
+    if hasattr(positions, "tolist"):
+        positions = positions.tolist()
+    if not isinstance(positions, (list, tuple)):
+        raise TypeError(f"[vectors] positions must be a list or an array of whole numbers but is {positions!r:.80}")
+    flat = [one for row in positions for one in (row if isinstance(row, (list, tuple)) else [row])]
+    for one in flat:
+        if isinstance(one, bool) or not hasattr(one, "__index__"):
+            raise TypeError(f"[vectors] positions must be whole numbers but has {one!r:.80}")
+    return [int(one) for one in flat]
 
 
 def write_vectors(

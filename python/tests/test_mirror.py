@@ -21,9 +21,9 @@ EXCEPTIONS = {
         (
             "AddInputArgs AttendArgs AttendBackwardArgs AttendLinearArgs AttendLinearBackwardArgs AttendPages AttendPart AttentionDumpArgs CacheArgs"
             " CheckPortOptions CompareOptions ConvertArgs CostSizes DecayOptions DiagnoseArgs EmitOptions ExtendOptions Fope GrapeBias GrapePlane"
-            " GridSettings InputArgs KeyNorm LayerInputs LayerWeights MergeArgs"
-            " NamedGradient NamedTensor NamedWeight Pages PermuteArgs Pope PrepareInputOptions PrepareOptions QueryKeyRows ReadOptions RelativeLogits RerotateArgs"
-            " ReportOptions RotateArgs RowPlaces TableGrid TableOptions TensorFileOptions VectorFileOptions WriteOptions"
+            " GridSettings InputArgs KeyNorm LayerInputs LayerWeights MergeArgs NamedGradient NamedTensor NamedWeight Pages PermuteArgs Pope"
+            " PrepareInputOptions PrepareOptions QueryKeyRows ReadOptions RelativeLogits ReportOptions RerotateArgs RotateArgs RowPlaces TableGrid"
+            " TableOptions TensorFileOptions VectorFileOptions VectorInputs WriteOptions"
         ).split(),
         ARGUMENTS,
     ),

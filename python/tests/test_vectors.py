@@ -121,3 +121,41 @@ def test_what_is_refused(golden):
         posenc.check_port(golden, {"out": golden["out"]}, dtype="int8")
     with pytest.raises(ValueError, match="have shape"):
         posenc.check_port(golden, {"out": np.zeros((3, 3))})
+
+
+def test_vectors_of_inputs_judge_a_port():
+    """Of q, k and v that a port was run on, at positions of its own."""
+    np = pytest.importorskip("numpy")
+    plan = posenc.read_plan("llama-3.1-8b")
+    layer, positions = plan.stacks[0].layers[0], [3, 4, 5, 9, 10, 11]
+    draw = np.random.default_rng(0).standard_normal
+    q, k, v = (draw((6, heads, 128)).astype("f") for heads in (32, 8, 8))
+    golden = posenc.vectors(plan, layer=0, inputs={"q": q, "k": k, "v": v, "positions": np.array(positions)})
+    table = posenc.make_table(layer.rotate[0].rope, count=16)
+    at = np.array(positions)
+    right = {"q_rotated": posenc.rotate(q, table=table, positions=at)}
+    right["out"] = posenc.attend(layer, q, k, v, q_positions=at, k_positions=at)
+    found = posenc.check_port(golden, right)
+    assert found.passes and all(0.001 < one.over_bound < 1 for one in found.tensors)
+    wrong = posenc.check_port(golden, {"q_rotated": posenc.rotate(q, table=table, positions=3)})
+    assert not wrong.passes and wrong.first_failure == "q_rotated"
+    alone = posenc.vectors(plan, layer=0, start=3, inputs={"k": k})
+    assert posenc.check_port(alone, {"k_rotated": posenc.rotate(k, table=table, positions=3)}).passes
+
+
+@pytest.mark.parametrize(
+    "inputs, more, error, words",
+    [
+        ({}, {}, ValueError, "inputs.q must be given, or k but is omitted"),
+        ({"q": (6, 32, 128), "k": (3, 8, 128)}, {}, ValueError, r"inputs.k must have shape \[6, 8, 128\] but is \[3, 8, 128\]"),
+        ({"q": (6, 32, 128)}, {"tokens": 6}, ValueError, "tokens must be omitted with inputs"),
+        ({"q": (6, 32, 128), "positions": [0.5] * 6}, {}, TypeError, "positions must be whole numbers but has 0.5"),
+        ({"q": (6, 32, 128), "positions": "0"}, {}, TypeError, "positions must be a list or an array"),
+        ({"q": (6, 32, 128), "positions": [1, 2]}, {}, ValueError, "inputs.positions must have 6 elements"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_refused(inputs, more, error, words):
+    np = pytest.importorskip("numpy")
+    made = {name: np.ones(of, "f") if isinstance(of, tuple) else of for name, of in inputs.items()}
+    with pytest.raises(error, match=words):
+        posenc.vectors("llama-3.1-8b", layer=0, inputs=made, **more)

@@ -1,4 +1,5 @@
 // make_vectors: the layer, its inputs, the stages by the reference, and the bounds of each.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -9,6 +10,7 @@
 #include "posenc/reference.h"
 #include "posenc/vectors.h"
 #include "vectors/bounds.h"
+#include "vectors/given_inputs.h"
 #include "vectors/layer_choice.h"
 #include "vectors/layer_facts.h"
 #include "vectors/layer_inputs.h"
@@ -173,19 +175,16 @@ void leave_out_norm(Vectors& to) {
       "q_rotated and k_rotated before that norm");
 }
 
-}  // namespace
-
-Vectors make_vectors(const Plan& plan, const VectorOptions& options) {
-  const golden::LayerChoice choice = golden::choose_layer(plan, options);
+// What is chosen of the plan, before there are inputs.
+Vectors begun(const Plan& plan, const VectorOptions& options, const golden::LayerChoice& choice, LayerPlan layer) {
   const LayerPlan& whole = plan.stacks[choice.stack].layers[choice.place];
-  require_whole_rotations(whole);
   if (options.length && *options.length < 1) {
     throw Error(golden::kMake, {"length", "be at least 1", formatted("{}", *options.length)});
   }
   Vectors out{.plan = plan,
               .options = options,
               .stack = plan.stacks[choice.stack].name,
-              .layer = golden::with_fewer_heads(whole),
+              .layer = std::move(layer),
               .plan_heads = whole.heads,
               .plan_kv_heads = whole.kv_heads,
               .attention_factor = {},
@@ -194,33 +193,69 @@ Vectors make_vectors(const Plan& plan, const VectorOptions& options) {
               .sources = golden::sources_of(plan, choice),
               .tensors = {},
               .bounds = {}};
-  const golden::TokenPlaces places = golden::token_places(out.layer, options);
-  require_little_work(out.layer, places.tokens());
   out.options.stack = out.stack;
   out.options.layer = out.layer.index;
+  return out;
+}
+
+// Of vectors that have their inputs, the stages.
+void add_stages(Vectors& out, bool has_values) {
+  // What it gathers outlives the views: tensors are only added, at the end.
+  const Vectors inputs = out;
+  const VectorCall call(inputs);
+  VectorMaker make(out, call);
+  make.rotation();
+  if (!has_values) {
+    out.left_out.emplace_back("scores, mask, out: no values are given");
+    return;
+  }
+  const bool norm_follows = out.layer.qk_norm && out.layer.qk_norm->order == QkNorm::Order::after;
+  if (norm_follows && !out.layer.rotate.empty()) {
+    leave_out_norm(out);
+  } else if (out.attention_factor.empty()) {
+    make.attention();
+  } else {
+    try {
+      make.attention();
+    } catch (const Error& error) {  // the rotation alone is worth having
+      out.left_out.push_back(formatted("scores, mask, out: {}", error.what()));
+    }
+  }
+}
+
+}  // namespace
+
+Vectors make_vectors(const Plan& plan, const VectorOptions& options) {
+  const golden::LayerChoice choice = golden::choose_layer(plan, options);
+  const LayerPlan& whole = plan.stacks[choice.stack].layers[choice.place];
+  require_whole_rotations(whole);
+  Vectors out = begun(plan, options, choice, golden::with_fewer_heads(whole));
+  const golden::TokenPlaces places = golden::token_places(out.layer, options);
+  require_little_work(out.layer, places.tokens());
   out.options.tokens = places.tokens();
   out.options.length = options.length ? options.length : plan.length ? plan.length : length_of(places);
   out.tensors = golden::layer_inputs(out.layer, places);
   out.facts = golden::facts_of(plan, out);
-  {
-    // What it gathers outlives the views: tensors are only added, at the end.
-    const Vectors inputs = out;
-    const VectorCall call(inputs);
-    VectorMaker make(out, call);
-    make.rotation();
-    const bool norm_follows = out.layer.qk_norm && out.layer.qk_norm->order == QkNorm::Order::after;
-    if (norm_follows && !out.layer.rotate.empty()) {
-      leave_out_norm(out);
-    } else if (out.attention_factor.empty()) {
-      make.attention();
-    } else {
-      try {
-        make.attention();
-      } catch (const Error& error) {  // the rotation alone is worth having
-        out.left_out.push_back(formatted("scores, mask, out: {}", error.what()));
-      }
-    }
-  }
+  add_stages(out, true);
+  return out;
+}
+
+Vectors make_vectors(const Plan& plan, const VectorOptions& options, const VectorInputs& inputs) {
+  const golden::LayerChoice choice = golden::choose_layer(plan, options);
+  const LayerPlan& whole = plan.stacks[choice.stack].layers[choice.place];
+  require_whole_rotations(whole);
+  Vectors out = begun(plan, options, choice, golden::layer_of_inputs(whole, inputs));
+  const bool has_values = !inputs.v.empty();
+  const std::int64_t tokens = golden::tokens_of(inputs);
+  if (has_values) require_little_work(out.layer, tokens);
+  out.tensors = golden::given_inputs(out.layer, options, inputs);
+  out.options.tokens = tokens;
+  const std::vector<double>& positions = out.find("positions")->values;
+  const double last = positions.empty() ? 0.0 : *std::ranges::max_element(positions);
+  out.options.length = options.length ? options.length : plan.length;
+  if (!out.options.length) out.options.length = static_cast<std::int64_t>(std::max(0.0, last)) + 1;
+  out.facts = golden::facts_of(plan, out);
+  add_stages(out, has_values);
   return out;
 }
 

@@ -1,7 +1,10 @@
 // Golden vectors, their files, and a port held to them. Which model is meant: posenc/_vectors.py.
+#include <nanobind/stl/vector.h>
+
 #include <cstring>
 #include <deque>
 #include <filesystem>
+#include <vector>
 
 #include "arrays/arrays.h"
 #include "describe/describe_vectors.h"
@@ -16,8 +19,35 @@ namespace {
 
 using Whole = std::optional<std::int64_t>;
 
+// A dict of arrays: q, k, v, and tables by their names. Positions come apart, as whole numbers.
+Vectors vectors_of_inputs(const Plan& plan, const VectorOptions& options, nb::handle inputs,
+                          const std::vector<std::int64_t>& positions) {
+  const char* where = "vectors";
+  std::deque<std::string> names;
+  std::deque<ConstArray> arrays;
+  std::vector<NamedTensor> tables;
+  VectorInputs given_inputs{.positions = positions};
+  for (const auto& [name, array] : nb::cast<nb::dict>(inputs)) {
+    names.push_back(Convert<std::string>::from_python(name, {where, "inputs"}));
+    arrays.emplace_back(given(array, {where, names.back()}), Place{where, names.back()});
+    const ConstTensorView view = arrays.back().view();
+    if (names.back() == "q") {
+      given_inputs.q = view;
+    } else if (names.back() == "k") {
+      given_inputs.k = view;
+    } else if (names.back() == "v") {
+      given_inputs.v = view;
+    } else {
+      tables.push_back({names.back(), view});
+    }
+  }
+  given_inputs.tables = tables;
+  const nb::gil_scoped_release released;
+  return make_vectors(plan, options, given_inputs);
+}
+
 Vectors vectors_of(const Plan& plan, nb::handle stack, nb::handle layer, nb::handle tokens, nb::handle start,
-                   nb::handle length, bool cross) {
+                   nb::handle length, bool cross, nb::handle inputs, const std::vector<std::int64_t>& positions) {
   const char* where = "vectors";
   const VectorOptions options{.stack = Convert<std::optional<std::string>>::from_python(stack, {where, "stack"}),
                               .layer = Convert<Whole>::from_python(layer, {where, "layer"}),
@@ -25,6 +55,7 @@ Vectors vectors_of(const Plan& plan, nb::handle stack, nb::handle layer, nb::han
                               .start = Convert<Whole>::from_python(start, {where, "start"}),
                               .length = Convert<Whole>::from_python(length, {where, "length"}),
                               .cross = cross};
+  if (!inputs.is_none()) return vectors_of_inputs(plan, options, inputs, positions);
   const nb::gil_scoped_release released;
   return make_vectors(plan, options);
 }
@@ -103,8 +134,11 @@ void bind_vectors(nb::module_& m) {
           "to_json", [](const PortCheck& check) { return to_json(check); }, "JSON as docs/vectors.md says.");
   m.def("_make_vectors", &vectors_of, nb::arg("plan"), nb::kw_only(), nb::arg("stack").none(), nb::arg("layer").none(),
         nb::arg("tokens").none(), nb::arg("start").none(), nb::arg("length").none(), nb::arg("cross"),
-        nb::sig("def _make_vectors(plan: Plan, *, stack: str | None, layer: int | None, tokens: int | None, "
-                "start: int | None, length: int | None, cross: bool) -> Vectors"));
+        nb::arg("inputs").none(), nb::arg("positions"),
+        nb::sig(with_array_types("def _make_vectors(plan: Plan, *, stack: str | None, layer: int | None, "
+                                 "tokens: int | None, start: int | None, length: int | None, cross: bool, "
+                                 "inputs: dict[str, ArrayLike] | None, positions: list[int]) -> Vectors")
+                    .c_str()));
   m.def("vector_files", &files_of, nb::arg("vectors"), nb::kw_only(), nb::arg("format") = "npy",
         nb::arg("test").none() = nb::none(),
         nb::sig(("def vector_files(vectors: Vectors, *, " + words + ") -> dict[str, bytes]").c_str()),
