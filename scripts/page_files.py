@@ -138,6 +138,7 @@ FILES = {
                         "unpermuted.gguf": gguf(LLAMA_GGUF, [("blk.0.attn_q.weight", 64), ("blk.0.attn_k.weight", 32),
                                                              ("blk.0.attn_v.weight", 32)]),
                         "pytorch_model.bin": b"PK"},
+    "docs/vectors.md": {"q.npy": tensor((6, 32, 128))},
     "docs/stories/slightly-worse-glm4.md": glm4_port.files,
 }
 

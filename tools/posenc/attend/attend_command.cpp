@@ -21,6 +21,7 @@
 #include "line/progress.h"
 #include "line/text.h"
 #include "posenc/attend.h"
+#include "tensors/expected_port.h"
 #include "tensors/head_tensors.h"
 #include "tensors/layer_job.h"
 #include "tensors/machine_options.h"
@@ -231,6 +232,30 @@ void attend_linearly(const AttendCall& call, FeatureMap map, const TensorView& o
   progress.wipe();
 }
 
+std::optional<ExpectedPort> expected_of(const AttendArguments& arguments, const Plan& plan,
+                                        const AttendingLayer& choice, const AttendCall& call) {
+  if (!arguments.expect) return {};
+  if (call.queries() != call.keys()) {
+    throw UsageError{formatted("--expect: queries and keys must be the same tokens, but are {} and {}", call.queries(),
+                               call.keys())};
+  }
+  std::vector<NamedTensor> tables;
+  for (std::size_t n = 0; n < call.tables.names.size(); ++n) {
+    const TensorData& data = call.tables.data[n];
+    if (!dtype_of(data.type())) throw UsageError{"--expect: segments of tokens are not compared"};
+    tables.push_back({call.tables.names[n], data.view()});
+  }
+  const ExpectedName out{"out", "out"};
+  return check_expected({.plan = plan,
+                         .layer = {.stack = choice.stack->name, .layer = choice.layer->index, .length = call.length},
+                         .q = call.q,
+                         .k = call.k,
+                         .v = call.v,
+                         .positions = call.k_positions ? &*call.k_positions : nullptr,
+                         .tables = tables},
+                        *arguments.expect, arguments.job.bf16, {&out, 1});
+}
+
 }  // namespace
 
 int run_attend(const AttendArguments& arguments) {
@@ -239,7 +264,8 @@ int run_attend(const AttendArguments& arguments) {
                                         {"--k", arguments.k},
                                         {"--v", arguments.v},
                                         {"--weights", arguments.weights.value_or("")},
-                                        {"--mask", arguments.mask.value_or("")}});
+                                        {"--mask", arguments.mask.value_or("")},
+                                        {"--expect", arguments.expect.value_or("")}});
   const Plan plan = begin(job);
   const AttendingLayer choice =
       choose_attending(plan, {job.stack, job.layer, arguments.cross, arguments.linear.has_value()});
@@ -291,6 +317,7 @@ int run_attend(const AttendArguments& arguments) {
     progress.wipe();
     check_bound(error->over_bound, {error->row, error->head, error->channel}, "");
   }
+  const std::optional<ExpectedPort> expected = expected_of(arguments, plan, choice, call);
   std::vector<NamedTensor> named{{"out", out.stored}};
   if (arguments.lse) named.push_back({"lse", lse.stored});
   const std::int64_t bytes = write_tensors(job.out, named, {}, job.force, progress);
@@ -303,8 +330,10 @@ int run_attend(const AttendArguments& arguments) {
                             .v = v,
                             .work = work,
                             .error = error,
-                            .bytes_written = bytes};
-  return write_output(job.json ? attend_json(report) : attend_text(report));
+                            .bytes_written = bytes,
+                            .expected = expected};
+  const int written = write_output(job.json ? attend_json(report) : attend_text(report));
+  return written == kOk && expected && !expected->check.passes ? kJudged : written;
 }
 
 }  // namespace posenc::tool

@@ -34,7 +34,28 @@ std::optional<FeatureMap> linear_given(const Given& given) {
   return static_cast<FeatureMap>(*map);
 }
 
+// What a port is not compared with, and why.
+void require_comparable(const Given& given) {
+  if (!given.has("--expect")) return;
+  struct Excluded {
+    const char* flag;
+    const char* why;
+  };
+  constexpr Excluded kExcluded[] = {
+      {"--linear", "a port's softmax is compared"},
+      {"--mask", "the layer's own mask is compared"},
+      {"--cross", "queries and keys are of one text"},
+      {"--q-positions", "queries and keys are the same tokens"},
+      {"--q-rotated", "all of the layer is compared, its rotation too"},
+      {"--k-rotated", "all of the layer is compared, its rotation too"},
+  };
+  for (const auto& [flag, why] : kExcluded) {
+    if (given.has(flag)) throw UsageError{formatted("{} cannot be combined with --expect: {}", flag, why)};
+  }
+}
+
 Command read_attend(const Given& given) {
+  require_comparable(given);
   const std::optional<FeatureMap> linear = linear_given(given);  // refuses what else would ask for more
   return AttendArguments{.job = job_given(given, given.has("--lse") ? "out and lse" : ""),
                          .cross = given.has("--cross"),
@@ -49,7 +70,8 @@ Command read_attend(const Given& given) {
                          .k_rotated = given.has("--k-rotated"),
                          .lse = given.has("--lse"),
                          .products = products_given(given),
-                         .linear = linear};
+                         .linear = linear,
+                         .expect = given.text("--expect")};
 }
 
 }  // namespace
@@ -87,6 +109,10 @@ CommandSpec attend_spec() {
             .value = "M",
             .description = "The attention mask, instead of the layer's own: causal, none, or a file of booleans "
                            "or integers, [queries, keys], nonzero where a query attends"},
+           {.names = "--expect",
+            .value = "FILE",
+            .description = "What a port made of the same q, k and v, out: held to the float64 reference by its dtype's "
+                           "bound, and diagnosed where it fails"},
            {.names = "--q-rotated", .description = "RoPE has been applied to the queries already"},
            {.names = "--k-rotated", .description = "RoPE has been applied to the keys already, as in a KV cache"},
            {.names = "--lse", .description = "OUT also holds lse, each row's log-sum-exp of scores"},
@@ -97,7 +123,8 @@ CommandSpec attend_spec() {
                            "elu_plus_one, identity or relu of queries and keys before RoPE"},
            {.names = "--cross", .description = "The layer's cross-attention to an encoder, not its self-attention"}}),
       .footer =
-          "Exit code 1: with --check, an error above its bound (docs/attention.md).\n\n"
+          "Exit code 1: with --check, an error above its bound (docs/attention.md);\n"
+          "with --expect, a port that fails.\n\n"
           "Examples:\n"
           "  posenc attend --model llama-3.1-8b --q q.npy --k k.npy --v v.npy \\\n"
           "    -o out.npy --check\n"

@@ -105,8 +105,11 @@ std::string attend_text(const AttendReport& report) {
                              ? ""
                              : formatted("; {} non-finite", count(report.error->not_finite, "value"))));
   }
+  if (report.expected) {
+    page.entry(2, "expect", kAttendColumn, expected_line(*report.arguments.expect, *report.expected));
+  }
   add_warnings(page, kAttendColumn, warnings_of(report.plan, tensors_of(report)));
-  return page.text();
+  return page.text() + (report.expected ? expected_diagnosis(*report.expected) : "");
 }
 
 std::string attend_json(const AttendReport& report) {
@@ -126,6 +129,7 @@ std::string attend_json(const AttendReport& report) {
                         {"products", json_string(name(report.call.products))},
                         {"linear", linear ? json_string(name(*linear)) : "null"},
                         {"check", report.error ? error_json(*report.error) : "null"},
+                        {"expect", expected_json(report.arguments.expect, report.expected)},
                         {"warnings", warnings_json(warnings_of(report.plan, tensors_of(report)))}};
   all.insert(all.end(), own.begin(), own.end());
   return json_object(all) + "\n";

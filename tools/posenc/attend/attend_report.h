@@ -10,6 +10,7 @@
 #include "attend/attend_layer.h"
 #include "line/command_line.h"
 #include "posenc/attend.h"
+#include "tensors/expected_port.h"
 #include "tensors/head_tensors.h"
 
 namespace posenc::tool {
@@ -26,6 +27,7 @@ struct AttendReport {
   AttendWork work{};
   std::optional<AttendError> error{};  // with --check
   std::int64_t bytes_written = 0;
+  std::optional<ExpectedPort> expected{};  // with --expect
 };
 
 std::string attend_text(const AttendReport& report);

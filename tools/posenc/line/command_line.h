@@ -74,7 +74,8 @@ struct RotateArguments {
   std::string positions = "0";
   Direction direction = Direction::forward;
   Angles angles = Angles::exact;
-  bool again = false;  // though a file says that it has been done
+  bool again = false;                   // though a file says that it has been done
+  std::optional<std::string> expect{};  // a port's output, FILE or FILE:TENSOR
 };
 // posenc attend. `cross`: the layer's attention to an encoder. `weights`: a file of learned tables (attend_tables.h).
 // q_rotated, k_rotated: RoPE has been applied to them already. `lse`: `out` holds the log-sum-exp of scores as well.
@@ -92,7 +93,8 @@ struct AttendArguments {
   bool k_rotated = false;
   bool lse = false;
   Products products = Products::f32;
-  std::optional<FeatureMap> linear;  // linear attention instead of a softmax
+  std::optional<FeatureMap> linear;     // linear attention instead of a softmax
+  std::optional<std::string> expect{};  // a port's output, FILE or FILE:TENSOR
 };
 // posenc diagnose. `model` omitted: what was done is recovered. `positions`: START, a list or a FILE[:NAME]
 // (tensors/row_positions.h); omitted: not known. `layout`, `heads`, `bf16`: as in LayerJob.

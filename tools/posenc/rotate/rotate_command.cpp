@@ -1,6 +1,7 @@
 // posenc rotate: reads q and k, rotates them by a layer of a plan, with --check judges a sample, writes them, reports.
 #include "rotate/rotate_command.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -13,6 +14,7 @@
 #include "line/text.h"
 #include "rotate/rotate_report.h"
 #include "rotate/rotated_rows.h"
+#include "tensors/expected_port.h"
 #include "tensors/layer_job.h"
 #include "tensors/machine_options.h"
 #include "tensors/tensor_output.h"
@@ -95,11 +97,37 @@ std::vector<RowSample> samples_of(const RotateArguments& arguments, const std::v
   return samples;
 }
 
+// Before the rotation, which is in place.
+std::optional<ExpectedPort> expected_of(const RotateArguments& arguments, const Plan& plan, const LayerChoice& choice,
+                                        const RotatedTensors& views, const RotationAsked& rotation,
+                                        const RowPositions& positions) {
+  if (!arguments.expect) return {};
+  const auto mains = std::ranges::count(choice.layer->rotate, RotateRole::main, &Rotate::role);
+  if (choice.rotate->role != RotateRole::main || mains != 1) {
+    throw UsageError{"--expect: it compares the only rotation of a layer, and this one is of several"};
+  }
+  std::vector<ExpectedName> names;
+  if (arguments.q) names.push_back({"q_rotated", "q"});
+  if (arguments.k) names.push_back({"k_rotated", "k"});
+  return check_expected({.plan = plan,
+                         .layer = {.stack = choice.stack->name,
+                                   .layer = choice.layer->index,
+                                   .length = rotation.length,
+                                   .cross = choice.layer->kind == LayerKind::cross_attention},
+                         .q = views.q,
+                         .k = views.k,
+                         .positions = &positions,
+                         .offset = choice.rotate->offset},
+                        *arguments.expect, arguments.job.bf16, names);
+}
+
 }  // namespace
 
 int run_rotate(const RotateArguments& arguments) {
   const LayerJob& job = arguments.job;
-  check_standard_input(job.model.name, {{"--q", arguments.q.value_or("")}, {"--k", arguments.k.value_or("")}});
+  check_standard_input(job.model.name, {{"--q", arguments.q.value_or("")},
+                                        {"--k", arguments.k.value_or("")},
+                                        {"--expect", arguments.expect.value_or("")}});
   const Plan plan = begin(job);
   const LayerWords words{job.stack, job.layer, arguments.rotation};
   const LayerChoice choice = choose_layer(plan, words, WhenLayersDiffer::ask);
@@ -117,6 +145,7 @@ int run_rotate(const RotateArguments& arguments) {
                                .direction = arguments.direction,
                                .length = length_of(job, {choice.rotate, 1}, positions.most()),
                                .angles = arguments.angles};
+  const std::optional<ExpectedPort> expected = expected_of(arguments, plan, choice, views, rotation, positions);
   // Copied before the rotation, which is in place.
   const std::vector<RowSample> samples = samples_of(arguments, tensors, views);
   try {
@@ -145,9 +174,11 @@ int run_rotate(const RotateArguments& arguments) {
                       .positions = positions,
                       .tensors = tensors,
                       .rows = batch_of(views) * tokens_of(views),
-                      .checked_rows = samples.empty() ? 0 : std::ssize(samples.front().rows())};
+                      .checked_rows = samples.empty() ? 0 : std::ssize(samples.front().rows()),
+                      .expected = expected};
   report.bytes_written = write_tensors(job.out, named, rotate_metadata(report), job.force, progress);
-  return write_output(job.json ? rotate_json(report) : rotate_text(report));
+  const int written = write_output(job.json ? rotate_json(report) : rotate_text(report));
+  return written == kOk && expected && !expected->check.passes ? kJudged : written;
 }
 
 }  // namespace posenc::tool

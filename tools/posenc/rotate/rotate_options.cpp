@@ -14,10 +14,18 @@ Command read_rotate(const Given& given) {
                       .k = given.text("--k"),
                       .positions = given.text_or("--positions", "0"),
                       .direction = given.has("--inverse") ? Direction::inverse : Direction::forward,
-                      .again = given.has("--again")};
+                      .again = given.has("--again"),
+                      .expect = given.text("--expect")};
   // In the order of Angles.
   if (const auto angles = given.choice("--angles", {"exact", "float32", "bfloat16"})) {
     out.angles = static_cast<Angles>(*angles);
+  }
+  if (out.expect && out.direction == Direction::inverse) {
+    throw UsageError{"--inverse cannot be combined with --expect: what a port has rotated is compared"};
+  }
+  if (out.expect && out.angles != Angles::exact) {
+    throw UsageError{
+        "--angles cannot be combined with --expect: a port is held to exact angles, within float32's errors"};
   }
   if (!out.q && !out.k) throw UsageError{"--q or --k is needed: the tensors to rotate"};
   return out;
@@ -47,6 +55,10 @@ CommandSpec rotate_spec() {
                            "of integers or floats, [tokens] or [axes, tokens]"},
            {.names = "--inverse", .description = "Undo RoPE: rotate back"},
            {.names = "--again", .description = "Rotate once more a tensor whose file says that this has been done"},
+           {.names = "--expect",
+            .value = "FILE",
+            .description = "What a port made of the same tensors, q_rotated and k_rotated, or q and k: held to the "
+                           "float64 reference by its dtype's bound, and diagnosed where it fails"},
            {.names = "--angles",
             .value = "A",
             .description = "cos and sin: exact (default), or as models compute them: float32, bfloat16"},
@@ -55,11 +67,14 @@ CommandSpec rotate_spec() {
             .description = "Which of a layer's rotations, counted from 0; needed where several apply to queries and "
                            "keys, or for an indexer's"}}),
       .footer =
-          "Exit code 1: with --check, an error above its bound (docs/rotation.md).\n\n"
+          "Exit code 1: with --check, an error above its bound (docs/rotation.md);\n"
+          "with --expect, a port that fails.\n\n"
           "Examples:\n"
           "  posenc rotate --model llama-3.1-8b --q q.npy -o rotated.npy --check\n"
           "  posenc rotate --model model/ --layer 5 --q q.npy --k k.npy -o qk.safetensors\n"
           "  posenc rotate --model model/ --layer 5 --q qk.safetensors -o q.npy --inverse\n"
+          "  posenc rotate --model model/ --layer 5 --q q.npy -o right.npy \\\n"
+          "    --expect port.npy\n"
           "  posenc rotate --model a.gguf --k dump.safetensors:k_5 -o k.npy \\\n"
           "    --positions 4096\n\n",
       .read = read_rotate};

@@ -129,8 +129,11 @@ std::string rotate_text(const RotateReport& report) {
                          count(report.rows, "token"), unjudged));
     label = "";
   }
+  if (report.expected) {
+    page.entry(2, "expect", kRotateColumn, expected_line(*report.arguments.expect, *report.expected));
+  }
   add_warnings(page, kRotateColumn, rotate_warnings(report));
-  return page.text();
+  return page.text() + (report.expected ? expected_diagnosis(*report.expected) : "");
 }
 
 // how_members() stand last: rotate_warnings() looks for them.
@@ -169,6 +172,7 @@ std::string rotate_json(const RotateReport& report) {
                         {"tokens", std::to_string(report.rows)},
                         {"checked_tokens", std::to_string(report.checked_rows)},
                         {"tensors", json_array(tensors)},
+                        {"expect", expected_json(report.arguments.expect, report.expected)},
                         {"warnings", warnings_json(rotate_warnings(report))}};
   all.insert(all.end(), own.begin(), own.end());
   return json_object(all) + "\n";

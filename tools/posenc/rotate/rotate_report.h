@@ -10,6 +10,7 @@
 #include "line/command_line.h"
 #include "posenc/plan.h"
 #include "rotate/rotation_error.h"
+#include "tensors/expected_port.h"
 #include "tensors/head_tensors.h"
 #include "tensors/rotation_record.h"
 #include "tensors/row_positions.h"
@@ -34,6 +35,7 @@ struct RotateReport {
   // Tokens of all sequences, and how many of them --check judged (0 without it).
   std::int64_t rows = 0;
   std::int64_t checked_rows = 0;
+  std::optional<ExpectedPort> expected{};  // with --expect
 };
 
 std::string rotate_text(const RotateReport& report);
