@@ -143,6 +143,15 @@ class Rotary(NotCopied, nn.Module):
             words = None if rope is None else _operators.words_of_rope(rope)
             self.in_words[kind] = None if words is None else (words, rope.pairs, self._arrangement(rope, kind))
 
+    def __getattr__(self, name: str) -> Any:
+        """What else models ask of a rotary module (its configuration, its layer types): the original's."""
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name == "original":
+                raise
+            return getattr(self.original, name)
+
     def _arrangement(self, rope: _posenc.Rope, layer_type: str | None) -> str:
         named = {"layer_type": layer_type} if "layer_type" in inspect.signature(self.original.forward).parameters else {}
         ones = torch.ones((len(rope.axes.names), 1, 1) if len(rope.axes.names) > 1 else (1, 1), dtype=torch.int64)

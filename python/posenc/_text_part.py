@@ -97,11 +97,11 @@ def _holder(model: PreTrainedModel, config: Any) -> tuple[str, PreTrainedModel]:
     if config is model.config:
         return "", model
     models = [(name, of) for name, of in model.named_modules() if isinstance(of, PreTrainedModel)]
-    for is_it in (lambda of: of.config is config, lambda of: type(of.config) is type(config)):
-        for name, of in models:
-            if is_it(of):
-                return name, of
-    return "", model
+    same = [(name, of) for name, of in models if of.config is config]
+    alike = [(name, of) for name, of in models if type(of.config) is type(config)]
+    if not same and len({id(of.config) for _, of in alike}) == 1:  # a copy, of which there is no other
+        same = alike
+    return same[0] if same else ("", model)
 
 
 def _towers(model: PreTrainedModel) -> Iterator[tuple[str, nn.Module]]:

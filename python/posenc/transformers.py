@@ -61,6 +61,7 @@ from ._carried_out import (
 )
 from ._forward_mode import is_transformed, refuse_duals
 from ._held import NotCopied, hold, replace
+from ._own_angles import require_own_angles, require_own_tables
 from ._read_plan import read_plan
 from ._registered_name import NAME, asks_another, refuse_models_without_the_registry
 from ._replaced_methods import refuse_variant, replaced_methods
@@ -302,7 +303,8 @@ def use(
         require_cpu(tensor, "use", name)
     change = _change(scheme)
     part = TextPart(model)
-    own, plan = _plans(part, plan)
+    asked = plan
+    own, plan = _plans(part, asked)
     require_fit(plan, own)
     layers = list(attention_layers(part.modules(), plan))
     attends_rotating = {place for _, module, place, _ in layers if not rotates_itself(module)}
@@ -316,6 +318,12 @@ def use(
     rope_of = {name: _changed_rope(layer, change) for name, _, _, layer in layers}
     differing = _differing(_layer_types(part.config), plan, own, layers, ropes, change)
     tables = _tables(plan, layers, weights)
+    is_of_configuration = own is not plan or asked is None
+    own_ropes = ropes_by_layer_type(part.config, own) if is_of_configuration else {}
+    for name, module in rotary_modules(part.modules()) if own_ropes else ():
+        if not isinstance(module, Rotary):
+            require_own_angles(name, module, own_ropes)
+    require_own_tables(part.modules() if not _is_in_use(part) else (), own_ropes.get(None))
     with contextlib.ExitStack() as undo:
         rotated = []
         if ropes:
@@ -361,6 +369,10 @@ def use(
         left = dict.fromkeys(part.left_out(name) for name, of in part.others() if attends(of) or is_rotary(of))
         names = ([part.full_name(name) for name in of] for of in (rotated, changed))
         yield Changed(*map(tuple, names), tuple(functions), tuple(left))
+
+
+def _is_in_use(part: TextPart) -> bool:
+    return any(hasattr(module, _LAYER) for _, module in part.modules())
 
 
 def _plans(part: TextPart, plan: _posenc.Plan | None) -> tuple[_posenc.Plan, _posenc.Plan]:

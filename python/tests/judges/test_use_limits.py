@@ -221,3 +221,92 @@ def test_a_scale_that_was_changed_before_is_refused_too():
     with use(model):
         with pytest.raises(ValueError, match="hands over a softmax scale of 0.144337567, but the model's plan has 0.288675135"):
             verdicts.logits(model, BY_TITLE["llama"].inputs())
+
+
+# ---- rotary modules ----
+
+
+def changed(title, change):
+    model = BY_TITLE[title].model()
+    for module in model.modules():
+        if type(module).__name__.endswith("RotaryEmbedding"):
+            change(module)
+    return model
+
+
+def twice(module):
+    for name, buffer in module.named_buffers():
+        if name.endswith("inv_freq"):
+            buffer.mul_(torch.linspace(1.0, 0.5, buffer.numel()))
+
+
+@pytest.mark.parametrize(
+    "title", ["llama", "llama, yarn", "gemma3_text", "qwen2_vl_text", "deepseek_v2", "llama4_text", "cohere", "nanochat"]
+)
+def test_angles_that_the_configuration_does_not_have_are_refused(title):
+    """Somebody patched the frequencies of the model: they were replaced by the configuration's, silently."""
+    model, inputs = changed(title, twice), BY_TITLE[title].inputs()
+    own = verdicts.logits(model, inputs)
+    assert roundings.rms(own - verdicts.logits(BY_TITLE[title].model(), inputs)) > 1e-3 * roundings.rms(own)
+    with pytest.raises(ValueError, match=r"\[use\] the angles of .*rotary_emb must be those of the model's configuration"):
+        with use(model):
+            pass
+
+
+def test_a_factor_that_the_configuration_does_not_have_is_refused():
+    def scale(module):
+        module.attention_scaling *= 1.01
+
+    with pytest.raises(ValueError, match="the angles of .* must be those of the model's configuration"):
+        with use(changed("llama", scale)):
+            pass
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_frequencies_that_were_cast_with_the_model_are_its_own(dtype):
+    model = BY_TITLE["llama"].model().to(dtype)
+    model.model.rotary_emb.inv_freq = model.model.rotary_emb.inv_freq.to(dtype)
+    with use(model), torch.no_grad():
+        model(**BY_TITLE["llama"].inputs())
+
+
+def test_what_a_model_asks_of_its_rotary_module_is_there():
+    """granite_swa and lfm3 read its configuration and its layer types: AttributeError."""
+    model, _, _ = made()
+    rotary = model.model.rotary_emb
+    with use(model):
+        stand_in = model.model.rotary_emb
+        assert stand_in is not rotary and stand_in.config is model.config and stand_in.original is rotary
+        with pytest.raises(AttributeError):
+            stand_in.nothing
+
+
+@pytest.mark.parametrize("model_type", ["granite_swa", "lfm3"])
+def test_models_that_ask_their_rotary_module_run(model_type):
+    small = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 64}
+    more = {"num_key_value_heads": 2, "head_dim": 16, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+    if model_type not in transformers.CONFIG_MAPPING:
+        pytest.skip(f"transformers {transformers.__version__} has no {model_type}")
+    plain = transformers.AutoConfig.for_model(model_type)
+    kinds = list(dict.fromkeys(plain.layer_types))
+    config = transformers.AutoConfig.for_model(model_type, **small, **more, layer_types=(kinds * 2)[:2])
+    config._experts_implementation = "eager"
+    torch.manual_seed(0)
+    model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
+    inputs = {"input_ids": torch.arange(3, 14)[None]}
+    own = verdicts.logits(model, inputs)
+    with use(model, angles="float32"):
+        assert roundings.rms(verdicts.logits(model, inputs) - own) <= 1e-5 * roundings.rms(own)
+
+
+@pytest.mark.parametrize("title, name", [("gptj", "embed_positions"), ("codegen", "embed_positions"), ("roformer", "weight")])
+def test_tables_of_angles_that_the_configuration_does_not_have_are_refused(title, name):
+    model = BY_TITLE[title].model()
+    holders = {"roformer": "SinusoidalPositionalEmbedding"}
+    for module in model.modules():
+        if type(module).__name__.endswith(holders.get(title, "Attention")) and hasattr(module, name):
+            table = getattr(module, name)
+            table.data.copy_(table.roll(1, 0))
+    with pytest.raises(ValueError, match=r"\[use\] the table of angles of .* must be that of the model's configuration"):
+        with use(model):
+            pass
