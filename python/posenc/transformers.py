@@ -344,6 +344,8 @@ def use(
         rotates = bool(rotated)
         for name, module, place, layer in layers:
             refuse_variant(module)
+            if isinstance(layer.value, _posenc.RotatedValues) and rotates_itself(module):
+                raise ValueError(f"[use] plan must have no rotated values: {type(module).__name__} does what it has of them")
             layer = layer.replace(rotate=tuple(of.replace(scheme=change(of.rope)) for of in layer.rotate))
             learned_of = tables[name] if name in tables else learned(part.model, name, module, layer)
             held = AttendedLayer(module, layer, own_layers.get(place, layer), learned_of, masks, angles)
