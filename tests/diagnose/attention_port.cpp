@@ -83,13 +83,17 @@ AttentionNumbers numbers_of(const AttentionPort& port, std::size_t queries, std:
       double* const z = out.scores.data() + (h * queries + i) * keys;
       double* const p = out.weights.data() + (h * queries + i) * keys;
       for (std::size_t j = 0; j < keys; ++j) {
-        if (!port.seen(place, static_cast<double>(j))) continue;
+        if (!port.seen(place, static_cast<double>(j))) {
+          if (port.multiplies_mask) z[j] = 0.0;
+          if (port.multiplies_mask) most = std::max(most, 0.0);
+          continue;
+        }
         double dot = 0;
         for (std::size_t c = 0; c < d; ++c) {
           dot += out.q[(i * port.heads + h) * d + c] * out.k[(j * port.kv_heads + port.k_head(h)) * d + c];
         }
         double x = port.scale * dot;
-        const auto capped = [&](double y) { return port.cap > 0 ? port.cap * std::tanh(y / port.cap) : y; };
+        const auto capped = [&](double y) { return port.capped ? port.capped(y) : port.cap > 0 ? port.cap * std::tanh(y / port.cap) : y; };
         if (port.cap_before_bias) x = capped(x);
         if (port.bias) x += port.bias(h, place, static_cast<double>(j));
         if (!port.cap_before_bias) x = capped(x);
@@ -349,6 +353,7 @@ std::vector<AttentionFault> attention_faults() {
          p.seen = [own](double i, double j) { return own(i, j) && (j == i || std::fmod(j, 3) != 1); };
          return true;
        }});
+  for (AttentionFault& more : reported_attention()) out.push_back(std::move(more));
   return out;
 }
 

@@ -19,7 +19,9 @@ struct AttentionPort {
   double cap = 0.0;  // 0: none
   bool cap_before_bias = false;
   std::function<double(std::size_t h, double i, double j)> bias{};
+  std::function<double(double)> capped{};  // instead of cap
   std::function<bool(double i, double j)> seen{};
+  bool multiplies_mask = false;  // scores of hidden keys become 0, and are softmaxed
   std::vector<double> sinks{};
   std::function<std::size_t(std::size_t h)> k_head{}, v_head{};
   bool rotates_values = false;
@@ -52,5 +54,6 @@ struct AttentionFault {
   std::function<bool(AttentionPort& port, const PortedLayer& of, std::size_t queries, std::size_t keys)> spoil;
 };
 std::vector<AttentionFault> attention_faults();
+std::vector<AttentionFault> reported_attention();  // of others' projects: reported_attention.cpp
 
 }  // namespace posenc::test

@@ -17,6 +17,8 @@ double significant(double x, int bits, int least) {
   return std::ldexp(std::nearbyint(std::ldexp(x, -last)), last);
 }
 
+double half(double x) { return significant(x, 11, -24); }
+
 double bf16(double x) { return significant(static_cast<double>(static_cast<float>(x)), 8, -133); }
 
 std::uint16_t half_bits(double x) {
@@ -36,7 +38,7 @@ double rounded_to(DType dtype, double x) {
   switch (dtype) {
     case DType::f64: return x;
     case DType::f32: return static_cast<double>(static_cast<float>(x));
-    case DType::f16: return significant(x, 11, -24);
+    case DType::f16: return half(x);
     case DType::bf16: return bf16(x);
   }
   return x;
@@ -125,6 +127,7 @@ Tensor rotated(const Port& port, const Tensor& before) {
             double angle = f32(f32(position) * f);
             if (port.steps == PortSteps::bfloat16_angles) angle = bf16(bf16(position) * bf16(f));
             if (port.steps == PortSteps::bfloat16_frequencies) angle = f32(position * bf16(f));
+            if (port.steps == PortSteps::float16_angles) angle = half(half(position) * half(f));
             cosine = f32(std::cos(angle));
             sine = f32(std::sin(angle));
           }
@@ -133,6 +136,10 @@ Tensor rotated(const Port& port, const Tensor& before) {
           if (port.steps == PortSteps::bfloat16_table || port.steps == PortSteps::bfloat16_angles) {
             cosine = bf16(cosine);
             sine = bf16(sine);
+          }
+          if (port.steps == PortSteps::float16_angles) {
+            cosine = half(cosine);
+            sine = half(sine);
           }
           const std::size_t a = port.first + (port.interleaved ? 2 * p : p);
           const std::size_t b = port.interleaved ? a + 1 : a + pairs;

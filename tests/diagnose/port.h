@@ -49,7 +49,15 @@ struct Bytes {
 };
 Bytes bytes_of(const Tensor& tensor);
 
-enum class PortSteps { exact, float32, bfloat16_table, bfloat16_angles, bfloat16_frequencies, recurrence };
+enum class PortSteps {
+  exact,
+  float32,
+  bfloat16_table,
+  bfloat16_angles,
+  bfloat16_frequencies,
+  float16_angles,
+  recurrence
+};
 
 // What one port does. `position(s, h, t, axis)`.
 struct Port {
