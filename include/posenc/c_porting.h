@@ -84,7 +84,7 @@ typedef struct posenc_check_port_args {
 
 // Too little room for the report is POSENC_WRONG_ARGUMENT, with *json_size and *passes set.
 POSENC_API posenc_status posenc_check_port(const posenc_check_port_args* args);
-// ---- What is wrong with a port: diagnose.h, diagnose_attention.h ----
+// ---- What is wrong with a port: diagnose.h, diagnose_attention.h, diagnose_weights.h ----
 
 typedef int32_t posenc_verdict;
 enum {
@@ -149,6 +149,28 @@ typedef struct posenc_diagnose_attention_args {
 
 POSENC_API posenc_status posenc_diagnose_attention(const posenc_diagnose_attention_args* args, posenc_verdict* verdict,
                                                    char* json, size_t* size);
+
+// Projections of one layer.
+typedef struct posenc_query_key_rows {
+  posenc_tensor q;  // [heads * head_dim, inputs]
+  posenc_tensor k;  // [kv_heads * head_dim, inputs]
+} posenc_query_key_rows;
+
+typedef struct posenc_diagnose_pairing_args {
+  size_t size;
+  const posenc_query_key_rows* layers;
+  int64_t layers_count;
+  int64_t head_dim;
+  int64_t first_channel;  // of the rotated ones
+  int64_t dim;            // rotated channels; 0: all from first_channel on
+} posenc_diagnose_pairing_args;
+#define POSENC_DIAGNOSE_PAIRING_ARGS_INIT \
+  { .size = sizeof(posenc_diagnose_pairing_args) }
+
+// In which order the q and k projections of a checkpoint have their channels, told from their numbers alone: *pairing is
+// POSENC_HALF, POSENC_INTERLEAVED, or 0, where it cannot tell. json and size as above.
+POSENC_API posenc_status posenc_diagnose_pairing(const posenc_diagnose_pairing_args* args, posenc_pairing* pairing,
+                                                 char* json, size_t* size);
 
 #ifdef __cplusplus
 }

@@ -25,6 +25,7 @@ from ._convert import convert as convert
 from ._diagnose import DiagnosedDump as DiagnosedDump
 from ._diagnose import DiagnosedLayer as DiagnosedLayer
 from ._diagnose import diagnose as diagnose
+from ._diagnose import diagnose_both as diagnose_both
 from ._dump import Dump as Dump
 from ._dump import DumpedLayer as DumpedLayer
 from ._emit import emit as emit

@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex, Union, overload
 from . import _posenc
 from ._arrays import ArrayLike, PositionsLike
 from ._dump import Dump, DumpedLayer
-from ._posenc import AttentionDiagnosis, Diagnosis, LayerPlan, Plan, Rope, Rotate, Stack
+from ._posenc import AttentionDiagnosis, BothDiagnosis, Diagnosis, LayerPlan, Plan, Rope, Rotate, Stack
 from ._read_plan import Model, read_plan
 
 
@@ -231,4 +231,37 @@ def diagnose(
     of = plan if plan is None or isinstance(plan, Plan) else read_plan(plan)
     return _posenc._diagnose(
         before, after, rotate=None if of is None else _rotation(of, stack, layer), plan=of, **numbers
+    )
+
+
+def diagnose_both(
+    q_before: ArrayLike,
+    q_after: ArrayLike,
+    k_before: ArrayLike,
+    k_after: ArrayLike,
+    plan: Union[Plan, Model, None] = None,
+    *,
+    layer: int | None = None,
+    stack: str | None = None,
+    start: Union[SupportsIndex, None] = None,
+    positions: Union[PositionsLike, None] = None,
+    length: int | None = None,
+) -> BothDiagnosis:
+    """Queries and keys of one call, each as diagnose has it, and what only both of them together show.
+
+    findings of both is 'exchanged' where queries came out as keys: queries and keys are diagnosed as they came out then.
+    Channels that come out in another order alike leave every score as it was, and are as the plan. The arguments are
+    those of diagnose.
+    """
+    of = plan if plan is None or isinstance(plan, Plan) else read_plan(plan)
+    return _posenc._diagnose_both(
+        q_before,
+        q_after,
+        k_before,
+        k_after,
+        rotate=None if of is None else _rotation(of, stack, layer),
+        plan=of,
+        length=length,
+        start=None if start is None else int(start.__index__()),
+        positions=positions,
     )

@@ -76,6 +76,68 @@ def test_what_does_not_fit():
         posenc.diagnose(Q, bad)
 
 
+# ---- queries and keys together ----
+
+
+def test_both():
+    k = np.random.default_rng(2).standard_normal(Q.shape).astype(np.float32)
+    both = posenc.diagnose_both(Q, rotated(Q), k, rotated(k, base=500000.0), "llama-2-7b", layer=3, start=0)
+    assert (both.verdict, both.findings) == ("differs", ())
+    assert both.queries.verdict == "as the plan" and [of.fact for of in both.keys.findings] == ["base"]
+    both = posenc.diagnose_both(Q, rotated(k), k, rotated(Q), "llama-2-7b", start=0)
+    assert (both.verdict, [of.fact for of in both.findings]) == ("differs", ["exchanged"])
+    assert both.queries.verdict == both.keys.verdict == "as the plan"
+    assert pickle.loads(pickle.dumps(both)) == both and '"exchanged"' in both.to_json()
+    # Channels that come out in another order alike.
+    order = np.arange(128).reshape(2, 64).T.ravel()
+    both = posenc.diagnose_both(Q, rotated(Q)[..., order], k, rotated(k)[..., order], "llama-2-7b", start=0)
+    assert both.verdict == "as the plan"
+    assert posenc.diagnose_both(Q, rotated(Q), k, rotated(k)).verdict == "recovered"
+    with pytest.raises(ValueError, match="layer"):
+        posenc.diagnose_both(Q, Q, Q, Q, "llama-2-7b", layer=99)
+
+
+# ---- the order of a checkpoint's rows ----
+
+
+def trained_rows(strength, seed=7, heads=12, width=32, inputs=48):
+    """Each pair of a head wants its mean query and key alike or opposite, along a direction of its plane of its own."""
+    random = np.random.default_rng(seed)
+    q, k = random.standard_normal((2, heads, 2, width // 2, inputs))
+    mean = random.standard_normal(inputs)
+    turn = 3.14 * random.standard_normal((heads, 1, width // 2))
+    along = strength * np.concatenate([np.cos(turn), np.sin(turn)], 1)[..., None] * mean
+    sign = np.sign(random.standard_normal((heads, 1, width // 2, 1)))
+    return (q + along).reshape(-1, inputs), (k + sign * along).reshape(-1, inputs)
+
+
+def interleaved(rows, width=32):
+    return rows.reshape(-1, 2, width // 2, rows.shape[-1]).swapaxes(1, 2).reshape(rows.shape)
+
+
+def test_pairing():
+    q, k = trained_rows(1.0)
+    for dtype in (np.float64, np.float32):
+        found = posenc.diagnose_pairing([(q.astype(dtype), k.astype(dtype))], 32)
+        assert found.pairing == "half" and found.kv_heads == 12 and found.half > 4 > found.interleaved
+        assert found.describe().startswith("half: ") and '"pairing": "half"' in found.to_json()
+        assert pickle.loads(pickle.dumps(found)) == found
+    assert posenc.diagnose_pairing([(interleaved(q), interleaved(k))], 32).pairing == "interleaved"
+    assert posenc.diagnose_pairing([trained_rows(0.0)], 32).pairing is None
+    # What rotates is the head's second half.
+    behind = [np.concatenate([np.ones_like(of), of], 1).reshape(-1, 48) for of in (q.reshape(12, 32, 48), k.reshape(12, 32, 48))]
+    assert posenc.diagnose_pairing([behind], 64, first_channel=32).pairing == "half"
+    assert posenc.diagnose_pairing(iter([]), 32) == posenc.PairingDiagnosis(confidence=0.5)
+    with pytest.raises(ValueError, match="dim"):
+        posenc.diagnose_pairing([(q, k)], 32, dim=34)
+    with pytest.raises(ValueError, match="be finite"):
+        posenc.diagnose_pairing([(np.full_like(q, np.nan), k)], 32)
+    with pytest.raises(TypeError, match="pairs of arrays"):
+        posenc.diagnose_pairing([q], 32)
+    with pytest.raises(TypeError, match="layers"):
+        posenc.diagnose_pairing(7, 32)
+
+
 # ---- dumps and attention ----
 
 

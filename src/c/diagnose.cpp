@@ -1,7 +1,8 @@
-// posenc_diagnose and posenc_diagnose_attention of posenc/c.h: diagnose.h and diagnose_attention.h for C, their reports
-// as JSON in the caller's memory.
+// posenc_diagnose, posenc_diagnose_attention and posenc_diagnose_pairing of posenc/c.h: diagnose.h, diagnose_attention.h
+// and diagnose_weights.h for C, their reports as JSON in the caller's memory.
 #include "posenc/diagnose.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "c/arguments.h"
 #include "c/status.h"
 #include "posenc/diagnose_attention.h"
+#include "posenc/diagnose_weights.h"
 #include "posenc/named_weights.h"
 
 namespace posenc::c {
@@ -24,10 +26,7 @@ posenc_verdict verdict_of(PortVerdict verdict) {
   return POSENC_CANNOT_TELL;
 }
 
-// The verdict first: it stands where there is too little room for the text.
-void give(const char* where, PortVerdict found, const std::string& text, posenc_verdict* verdict, char* json,
-          size_t* size) {
-  if (verdict != nullptr) *verdict = verdict_of(found);
+void write(const char* where, const std::string& text, char* json, size_t* size) {
   if (json == nullptr && size == nullptr) return;
   const std::size_t room = required(where, "size", size);
   *size = text.size() + 1;
@@ -36,6 +35,13 @@ void give(const char* where, PortVerdict found, const std::string& text, posenc_
     throw Error(where, {"*size", "be at least " + std::to_string(text.size() + 1), std::to_string(room)});
   }
   std::memcpy(json, text.c_str(), text.size() + 1);
+}
+
+// The verdict first: it stands where there is too little room for the text.
+void give(const char* where, PortVerdict found, const std::string& text, posenc_verdict* verdict, char* json,
+          size_t* size) {
+  if (verdict != nullptr) *verdict = verdict_of(found);
+  write(where, text, json, size);
 }
 
 // The layer's rotation of that number, or null without a plan.
@@ -118,5 +124,29 @@ posenc_status posenc_diagnose_attention(const posenc_diagnose_attention_args* ar
                                     .prefix = given.prefix,
                                     .sequence = given.sequence});
     c::give(kWhere, found.verdict, to_json(found), verdict, json, size);
+  });
+}
+
+posenc_status posenc_diagnose_pairing(const posenc_diagnose_pairing_args* args, posenc_pairing* pairing, char* json,
+                                      size_t* size) {
+  return c::guarded([&] {
+    constexpr const char* kWhere = "posenc_diagnose_pairing";
+    const posenc_diagnose_pairing_args& given = c::sized(kWhere, "args", args);
+    const std::int64_t dim = given.dim != 0 ? given.dim : std::max<std::int64_t>(given.head_dim - given.first_channel, 0);
+    std::vector<posenc::QueryKeyRows> rows;
+    for (const posenc_query_key_rows& one : c::list(kWhere, "layers", given.layers, given.layers_count)) {
+      rows.push_back({.q = c::view(kWhere, "q", one.q),
+                      .k = c::view(kWhere, "k", one.k),
+                      .head_dim = given.head_dim,
+                      .first_channel = given.first_channel,
+                      .dim = dim});
+    }
+    const posenc::PairingDiagnosis found = posenc::diagnose_pairing(rows);
+    if (pairing != nullptr) {
+      *pairing = !found.pairing                             ? 0
+                 : *found.pairing == posenc::Pairing::half ? POSENC_HALF
+                                                            : POSENC_INTERLEAVED;
+    }
+    c::write(kWhere, to_json(found), json, size);
   });
 }

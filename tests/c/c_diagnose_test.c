@@ -144,8 +144,55 @@ static void attention(void) {
   posenc_plan_free(plan);
 }
 
+// Rows whose half-split pairs want one and the same, as training makes them: tests/diagnose/weights_test.cpp.
+static void checkpoints(void) {
+  enum { kRowHeads = 12, kRowDim = 16, kInputs = 20, kRows = kRowHeads * kRowDim };
+  static float q[kRows * kInputs], k[kRows * kInputs], mean[kCount];
+  fill(mean, 6);
+  uint64_t state = 7;
+  for (int n = 0; n < kRows * kInputs; ++n) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    q[n] = (float)(state >> 40) / 8388608.0F - 1.0F;
+    k[n] = (float)((state >> 20) & 0xffffff) / 8388608.0F - 1.0F;
+  }
+  for (int h = 0; h < kRowHeads; ++h) {
+    for (int p = 0; p < kRowDim / 2; ++p) {
+      const double turn = 1.7 * h + 0.9 * p * p;
+      const double sign = (h + p) % 3 == 0 ? -1 : 1;
+      for (int c = 0; c < kInputs; ++c) {
+        const int a = (h * kRowDim + p) * kInputs + c;
+        const int b = a + kRowDim / 2 * kInputs;
+        q[a] += (float)(cos(turn) * mean[c]);
+        q[b] += (float)(sin(turn) * mean[c]);
+        k[a] += (float)(sign * cos(turn) * mean[c]);
+        k[b] += (float)(sign * sin(turn) * mean[c]);
+      }
+    }
+  }
+  const posenc_tensor rows = {.data = q, .dtype = POSENC_F32, .rank = 2, .shape = {kRows, kInputs}, .strides = {kInputs, 1}};
+  posenc_query_key_rows layer = {.q = rows, .k = rows};
+  layer.k.data = k;
+  posenc_diagnose_pairing_args args = POSENC_DIAGNOSE_PAIRING_ARGS_INIT;
+  args.layers = &layer;
+  args.layers_count = 1;
+  args.head_dim = kRowDim;
+  posenc_pairing said = -1;
+  char text[1024];
+  size_t size = sizeof text;
+  EXPECT(posenc_diagnose_pairing(&args, &said, text, &size) == POSENC_OK);
+  EXPECT(said == POSENC_HALF);
+  EXPECT(strstr(text, "\"pairing\": \"half\"") != NULL);
+  args.layers_count = 0;
+  EXPECT(posenc_diagnose_pairing(&args, &said, NULL, NULL) == POSENC_OK);
+  EXPECT(said == 0);
+  args.layers_count = 1;
+  args.dim = 18;
+  EXPECT(posenc_diagnose_pairing(&args, &said, NULL, NULL) == POSENC_WRONG_ARGUMENT);
+}
+
 int main(void) {
   rotations();
   attention();
+  checkpoints();
   return verdict();
 }

@@ -1,5 +1,7 @@
 // What a port's rotation did. Which rotation of which model is meant: posenc/_diagnose.py.
+#include <deque>
 #include <optional>
+#include <vector>
 
 #include "arrays/arrays.h"
 #include "attend_arguments.h"
@@ -8,6 +10,7 @@
 #include "module.h"
 #include "posenc/diagnose.h"
 #include "posenc/diagnose_attention.h"
+#include "posenc/diagnose_weights.h"
 #include "signature.h"
 
 namespace posenc::python {
@@ -89,6 +92,28 @@ AttentionDiagnosis attention_of(const LayerPlan& layer, nb::handle q, nb::handle
   return diagnose_attention(args);
 }
 
+PairingDiagnosis pairing_of(nb::handle layers, std::int64_t head_dim, std::int64_t first_channel, nb::handle dim) {
+  const char* where = "diagnose_pairing";
+  using Whole = std::optional<std::int64_t>;
+  if (!nb::isinstance<nb::iterable>(layers)) refuse_type({where, "layers"}, "be pairs of arrays", layers);
+  const std::int64_t width =
+      Convert<Whole>::from_python(dim, {where, "dim"}).value_or(std::max<std::int64_t>(head_dim - first_channel, 0));
+  std::deque<ConstArray> kept;
+  std::vector<QueryKeyRows> rows;
+  for (const nb::handle layer : nb::iter(layers)) {
+    if (!nb::isinstance<nb::sequence>(layer) || nb::len(layer) != 2) {
+      refuse_type({where, "layers"}, "be pairs of arrays, of queries and of keys", layer);
+    }
+    const nb::object q = layer[0];
+    const nb::object k = layer[1];
+    const ConstTensorView& of_q = kept.emplace_back(given(q, {where, "q"}), Place{where, "q"}).view();
+    const ConstTensorView& of_k = kept.emplace_back(given(k, {where, "k"}), Place{where, "k"}).view();
+    rows.push_back({.q = of_q, .k = of_k, .head_dim = head_dim, .first_channel = first_channel, .dim = width});
+  }
+  const nb::gil_scoped_release released;
+  return diagnose_pairing(rows);
+}
+
 }  // namespace
 
 void bind_diagnose(nb::module_& m) {
@@ -112,6 +137,13 @@ void bind_diagnose(nb::module_& m) {
           "The verdict on the first line, then what was found and how to mend it.")
       .def(
           "to_json", [](const AttentionDiagnosis& diagnosis) { return to_json(diagnosis); },
+          "JSON as docs/diagnose.md says.");
+  bind_value<PairingDiagnosis>(m)
+      .def(
+          "describe", [](const PairingDiagnosis& diagnosis) { return describe(diagnosis); },
+          "The verdict on the first line, then what it rests on.")
+      .def(
+          "to_json", [](const PairingDiagnosis& diagnosis) { return to_json(diagnosis); },
           "JSON as docs/diagnose.md says.");
   m.def("_diagnose", &diagnosis_of, nb::arg("before"), nb::arg("after"), nb::kw_only(),
         nb::arg("rotate").none() = nb::none(), nb::arg("plan").none() = nb::none(),
@@ -151,6 +183,17 @@ void bind_diagnose(nb::module_& m) {
       "or [batch, heads, queries, keys]. One of scores, weights and out at least, v with out. rotated: q and k are\n"
       "as scores were made of them; else they are rotated here, by their order. sequence: which of the batch is\n"
       "looked at. score_weights and sinks as for attend. ValueError for what does not fit, and for a NaN.");
+  m.def("diagnose_pairing", &pairing_of, nb::arg("layers"), nb::arg("head_dim"), nb::kw_only(),
+        nb::arg("first_channel") = 0, nb::arg("dim").none() = nb::none(),
+        nb::sig(with_array_types(
+                    "def diagnose_pairing(layers: collections.abc.Iterable[tuple[ArrayLike, ArrayLike]], head_dim: int, "
+                    "*, first_channel: int = 0, dim: int | None = None) -> PairingDiagnosis")
+                    .c_str()),
+        "In which order the q and k projections of a checkpoint have their channels, told from their numbers alone.\n\n"
+        "layers: (q, k) of each, [heads * head_dim, inputs] and [kv_heads * head_dim, inputs], as torch's Linear has\n"
+        "its weight. dim: rotated channels, from first_channel on; all of them when omitted. pairing is 'half',\n"
+        "'interleaved', or None, where trained numbers do not tell: docs/diagnose.md says how far to trust it.\n"
+        "ValueError for rows that do not fit, and for a NaN or an infinity.");
 }
 
 }  // namespace posenc::python

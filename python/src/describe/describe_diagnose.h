@@ -6,6 +6,7 @@
 #include "describe/described.h"
 #include "posenc/diagnose.h"
 #include "posenc/diagnose_attention.h"
+#include "posenc/diagnose_weights.h"
 
 namespace posenc::python {
 
@@ -58,6 +59,17 @@ constexpr auto description(Type<AttentionDiagnosis>) {
       member("confirmed", &T::confirmed, "What was tried otherwise, and would be seen."),
       member("undecided", &T::undecided, "What would look the same, a sentence each."),
       member("dump", &T::dump, "What to dump to decide it; empty where nothing is open."));
+}
+
+constexpr auto description(Type<PairingDiagnosis>) {
+  using T = PairingDiagnosis;
+  return described_as<T>(
+      "PairingDiagnosis", "In which order a checkpoint's q and k projections have their channels.",
+      member("pairing", &T::pairing, "None: cannot tell."),
+      member("confidence", &T::confidence, "That it is this one; one half where it cannot tell."),
+      member("half", &T::half, "How much more rows of half-split pairs agree, in standard deviations."),
+      member("interleaved", &T::interleaved, "The same of interleaved pairs."),
+      member("kv_heads", &T::kv_heads, "Of all layers that were looked at."));
 }
 
 }  // namespace posenc::python
