@@ -167,8 +167,8 @@ typedef struct posenc_diagnose_pairing_args {
 #define POSENC_DIAGNOSE_PAIRING_ARGS_INIT \
   { .size = sizeof(posenc_diagnose_pairing_args) }
 
-// In which order the q and k projections of a checkpoint have their channels, told from their numbers alone: *pairing is
-// POSENC_HALF, POSENC_INTERLEAVED, or 0, where it cannot tell. json and size as above.
+// In which order the q and k projections of a checkpoint have their channels, told from their numbers alone: *pairing
+// is POSENC_HALF, POSENC_INTERLEAVED, or 0, where it cannot tell. json and size as above.
 POSENC_API posenc_status posenc_diagnose_pairing(const posenc_diagnose_pairing_args* args, posenc_pairing* pairing,
                                                  char* json, size_t* size);
 

@@ -1,5 +1,5 @@
-// posenc_diagnose, posenc_diagnose_attention and posenc_diagnose_pairing of posenc/c.h: diagnose.h, diagnose_attention.h
-// and diagnose_weights.h for C, their reports as JSON in the caller's memory.
+// posenc_diagnose, posenc_diagnose_attention and posenc_diagnose_pairing of posenc/c.h: diagnose.h,
+// diagnose_attention.h and diagnose_weights.h for C, their reports as JSON in the caller's memory.
 #include "posenc/diagnose.h"
 
 #include <algorithm>
@@ -132,7 +132,8 @@ posenc_status posenc_diagnose_pairing(const posenc_diagnose_pairing_args* args, 
   return c::guarded([&] {
     constexpr const char* kWhere = "posenc_diagnose_pairing";
     const posenc_diagnose_pairing_args& given = c::sized(kWhere, "args", args);
-    const std::int64_t dim = given.dim != 0 ? given.dim : std::max<std::int64_t>(given.head_dim - given.first_channel, 0);
+    const std::int64_t dim =
+        given.dim != 0 ? given.dim : std::max<std::int64_t>(given.head_dim - given.first_channel, 0);
     std::vector<posenc::QueryKeyRows> rows;
     for (const posenc_query_key_rows& one : c::list(kWhere, "layers", given.layers, given.layers_count)) {
       rows.push_back({.q = c::view(kWhere, "q", one.q),
@@ -143,9 +144,7 @@ posenc_status posenc_diagnose_pairing(const posenc_diagnose_pairing_args* args, 
     }
     const posenc::PairingDiagnosis found = posenc::diagnose_pairing(rows);
     if (pairing != nullptr) {
-      *pairing = !found.pairing                             ? 0
-                 : *found.pairing == posenc::Pairing::half ? POSENC_HALF
-                                                            : POSENC_INTERLEAVED;
+      *pairing = !found.pairing ? 0 : *found.pairing == posenc::Pairing::half ? POSENC_HALF : POSENC_INTERLEAVED;
     }
     c::write(kWhere, to_json(found), json, size);
   });

@@ -169,7 +169,8 @@ static void checkpoints(void) {
       }
     }
   }
-  const posenc_tensor rows = {.data = q, .dtype = POSENC_F32, .rank = 2, .shape = {kRows, kInputs}, .strides = {kInputs, 1}};
+  const posenc_tensor rows = {
+      .data = q, .dtype = POSENC_F32, .rank = 2, .shape = {kRows, kInputs}, .strides = {kInputs, 1}};
   posenc_query_key_rows layer = {.q = rows, .k = rows};
   layer.k.data = k;
   posenc_diagnose_pairing_args args = POSENC_DIAGNOSE_PAIRING_ARGS_INIT;

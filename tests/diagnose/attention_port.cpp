@@ -93,7 +93,9 @@ AttentionNumbers numbers_of(const AttentionPort& port, std::size_t queries, std:
           dot += out.q[(i * port.heads + h) * d + c] * out.k[(j * port.kv_heads + port.k_head(h)) * d + c];
         }
         double x = port.scale * dot;
-        const auto capped = [&](double y) { return port.capped ? port.capped(y) : port.cap > 0 ? port.cap * std::tanh(y / port.cap) : y; };
+        const auto capped = [&](double y) {
+          return port.capped ? port.capped(y) : port.cap > 0 ? port.cap * std::tanh(y / port.cap) : y;
+        };
         if (port.cap_before_bias) x = capped(x);
         if (port.bias) x += port.bias(h, place, static_cast<double>(j));
         if (!port.cap_before_bias) x = capped(x);

@@ -37,9 +37,9 @@ struct Fault {
   std::int64_t start = 0;  // of the first token
 };
 std::vector<Fault> faults();
-std::vector<Fault> slip_faults();  // of code: slip_faults.cpp
-std::vector<Fault> far_faults();   // where numbers end: far_faults.cpp
-std::vector<Fault> axis_faults();  // of several coordinates: axis_faults.cpp
+std::vector<Fault> slip_faults();      // of code: slip_faults.cpp
+std::vector<Fault> far_faults();       // where numbers end: far_faults.cpp
+std::vector<Fault> axis_faults();      // of several coordinates: axis_faults.cpp
 std::vector<Fault> reported_faults();  // to others' projects: reported_faults.cpp
 
 }  // namespace posenc::test

@@ -1,5 +1,5 @@
-// Faults that others' projects had, each with the thread that tells of it. diagnose() was not built with them: they were
-// written before anybody looked at what it says of them.
+// Faults that others' projects had, each with the thread that tells of it. diagnose() was not built with them: they
+// were written before anybody looked at what it says of them.
 #include <algorithm>
 #include <cmath>
 
@@ -13,9 +13,7 @@ using Rotated = std::optional<Tensor>;
 
 const Rope& reported_rope(const PortedPlan& plan) { return rope(plan.rotate); }
 
-bool has_rule(const PortedPlan& plan) {
-  return !std::holds_alternative<std::monostate>(reported_rope(plan).scaling);
-}
+bool has_rule(const PortedPlan& plan) { return !std::holds_alternative<std::monostate>(reported_rope(plan).scaling); }
 
 // `spoil` returns whether it applies.
 template <typename Spoil>
@@ -204,8 +202,7 @@ void add_of_numbers(std::vector<Fault>& out) {
                          [](Port& port, const PortedPlan& plan, const Tensor& x) {
                            const auto* rule = std::get_if<YarnScaling>(&reported_rope(plan).scaling);
                            if (rule == nullptr) return false;
-                           const std::vector<double> plain =
-                               plain_frequencies(reported_rope(plan).base, plan.channels);
+                           const std::vector<double> plain = plain_frequencies(reported_rope(plan).base, plan.channels);
                            for (std::size_t p = 0; p < plain.size(); ++p) {
                              port.inv_freq[p] = plain[p] + plain[p] / rule->factor - port.inv_freq[p];
                            }
@@ -276,7 +273,9 @@ void add_of_positions(std::vector<Fault>& out) {
                          positions([](double t) { return t < 12 ? t : t + 24; }, 24)));
   // Of a mask with holes: hidden tokens do not count, and stand where the one before them does.
   out.push_back(reported("reported: three hidden tokens do not count", {PortFact::positions, PortFact::repeated},
-                         positions([](double t) { return t < 8 ? t : t < 11 ? 7.0 : t - 3; }, 17)));
+                         positions([](double t) { return t < 8    ? t
+                                                         : t < 11 ? 7.0
+                                                                  : t - 3; }, 17)));
 }
 
 void add_of_images(std::vector<Fault>& out) {

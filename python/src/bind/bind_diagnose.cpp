@@ -183,17 +183,18 @@ void bind_diagnose(nb::module_& m) {
       "or [batch, heads, queries, keys]. One of scores, weights and out at least, v with out. rotated: q and k are\n"
       "as scores were made of them; else they are rotated here, by their order. sequence: which of the batch is\n"
       "looked at. score_weights and sinks as for attend. ValueError for what does not fit, and for a NaN.");
-  m.def("diagnose_pairing", &pairing_of, nb::arg("layers"), nb::arg("head_dim"), nb::kw_only(),
-        nb::arg("first_channel") = 0, nb::arg("dim").none() = nb::none(),
-        nb::sig(with_array_types(
-                    "def diagnose_pairing(layers: collections.abc.Iterable[tuple[ArrayLike, ArrayLike]], head_dim: int, "
-                    "*, first_channel: int = 0, dim: int | None = None) -> PairingDiagnosis")
-                    .c_str()),
-        "In which order the q and k projections of a checkpoint have their channels, told from their numbers alone.\n\n"
-        "layers: (q, k) of each, [heads * head_dim, inputs] and [kv_heads * head_dim, inputs], as torch's Linear has\n"
-        "its weight. dim: rotated channels, from first_channel on; all of them when omitted. pairing is 'half',\n"
-        "'interleaved', or None, where trained numbers do not tell: docs/diagnose.md says how far to trust it.\n"
-        "ValueError for rows that do not fit, and for a NaN or an infinity.");
+  m.def(
+      "diagnose_pairing", &pairing_of, nb::arg("layers"), nb::arg("head_dim"), nb::kw_only(),
+      nb::arg("first_channel") = 0, nb::arg("dim").none() = nb::none(),
+      nb::sig(with_array_types(
+                  "def diagnose_pairing(layers: collections.abc.Iterable[tuple[ArrayLike, ArrayLike]], head_dim: int, "
+                  "*, first_channel: int = 0, dim: int | None = None) -> PairingDiagnosis")
+                  .c_str()),
+      "In which order the q and k projections of a checkpoint have their channels, told from their numbers alone.\n\n"
+      "layers: (q, k) of each, [heads * head_dim, inputs] and [kv_heads * head_dim, inputs], as torch's Linear has\n"
+      "its weight. dim: rotated channels, from first_channel on; all of them when omitted. pairing is 'half',\n"
+      "'interleaved', or None, where trained numbers do not tell: docs/diagnose.md says how far to trust it.\n"
+      "ValueError for rows that do not fit, and for a NaN or an infinity.");
 }
 
 }  // namespace posenc::python

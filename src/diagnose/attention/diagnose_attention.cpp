@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "base/formatted.h"
-#include "diagnose/attention/tried.h"
+#include "diagnose/attention/measured_mask.h"
+#include "diagnose/attention/measured_numbers.h"
+#include "diagnose/attention/stage_judge.h"
 #include "diagnose/noise.h"
 #include "reference/elements.h"
 
@@ -20,12 +22,12 @@ namespace {
 using port::AttentionTried;
 using port::Change;
 using port::DumpedAttention;
+using port::Left;
 using port::Scores;
 using port::Seen;
+using port::Stage;
+using port::StageJudge;
 
-constexpr double kFloatUnit = 0x1p-24;
-// Products, sums, exp and a conversion: so many roundings of each number.
-constexpr double kRoundings = 4.0;
 // An explanation that leaves a sixteenth of the squares of another, a quarter of its size, is better; within four times
 // of it, as good.
 constexpr double kBetter = 16.0;
@@ -33,229 +35,10 @@ constexpr double kAsGood = 4.0;
 constexpr std::size_t kTold = 6;
 constexpr std::size_t kNamedTogether = 3;
 
-// What one hypothesis leaves of a stage.
-struct Left {
-  double rest = 0.0;         // sum of squares
-  double allowed = 0.0;      // by rounding
-  bool fits = true;          // hides the keys that are hidden in the dump
-  std::vector<char> rows{};  // [queries]: in which more is left than rounding makes
-  bool holds() const { return fits && rest <= allowed; }
-};
-
-// Numbers of a whole stage for all hypotheses.
-struct Stage {
-  AttentionStage stage;
-  std::optional<AttentionStage> before{};  // the latest stage before it that was dumped
-  double energy = 0.0;
-};
-
 bool applies(const AttentionTried& tried, const Stage& stage) {
   if (!tried.change) return true;
   return tried.first <= stage.stage && (!stage.before || tried.first > *stage.before);
 }
-
-Scores predicted_scores(const AttentionTried& tried) {
-  if (tried.content_times == 1.0) return port::capped_scores(*tried.content, *tried.bias, tried.cap);
-  Scores content = *tried.content;
-  for (double& x : content) x *= tried.content_times;
-  return port::capped_scores(content, *tried.bias, tried.cap);
-}
-
-// Lengths of queries and keys times the scale: what products of float32 lose is a part of that, not of the score.
-struct Lengths {
-  std::vector<double> q;  // [queries, heads]
-  std::vector<double> k;  // [keys], the longest of all heads
-};
-
-Lengths lengths_of(const DumpedAttention& d, double scale) {
-  const auto length = [](const double* x, std::size_t channels) {
-    double sum = 0.0;
-    for (std::size_t c = 0; c < channels; ++c) sum += x[c] * x[c];
-    return std::sqrt(sum);
-  };
-  Lengths out;
-  for (std::size_t n = 0; n < d.queries * d.heads; ++n) {
-    out.q.push_back(std::fabs(scale) * length(d.q.data() + n * d.head_dim, d.head_dim));
-  }
-  for (std::size_t j = 0; j < d.keys; ++j) {
-    double most = 0.0;
-    for (std::size_t g = 0; g < d.kv_heads; ++g) {
-      most = std::max(most, length(d.k.data() + (j * d.kv_heads + g) * d.head_dim, d.head_dim));
-    }
-    out.k.push_back(most);
-  }
-  return out;
-}
-
-class Judge {
- public:
-  Judge(const AttentionDumpArgs& args, const DumpedAttention& dumped)
-      : dumped_(dumped), lengths_(lengths_of(dumped, args.layer->softmax_scale)) {}
-
-  double energy(const Stage& stage) const {
-    const std::vector<double>& of = stage.stage == AttentionStage::weights ? dumped_.weights : dumped_.out;
-    double sum = 0.0;
-    if (stage.stage != AttentionStage::scores) {
-      for (const double x : of) sum += x * x;
-      return sum;
-    }
-    each_row([&](std::size_t h, std::size_t i) {
-      double mean = 0.0;
-      double count = 0.0;
-      for_seen(h, i, nullptr, [&](std::size_t n) {
-        mean += dumped_.scores[n];
-        count += 1;
-      });
-      for_seen(h, i, nullptr, [&](std::size_t n) {
-        const double x = dumped_.scores[n] - mean / count;
-        sum += x * x;
-      });
-    });
-    return sum;
-  }
-
-  Left left(const Stage& stage, const AttentionTried& tried) const {
-    switch (stage.stage) {
-      case AttentionStage::scores: return of_scores(tried);
-      case AttentionStage::weights: return of_weights(tried, stage.before.has_value());
-      case AttentionStage::out: return of_out(tried, stage.before);
-    }
-    return {};
-  }
-
- private:
-  template <typename Do>
-  void each_row(Do act) const {
-    for (std::size_t h = 0; h < dumped_.heads; ++h) {
-      for (std::size_t i = 0; i < dumped_.queries; ++i) act(h, i);
-    }
-  }
-  // Keys whose scores are seen in the dump, and by the hypothesis.
-  template <typename Do>
-  void for_seen(std::size_t h, std::size_t i, const Seen* seen, Do act) const {
-    for (std::size_t j = 0; j < dumped_.keys; ++j) {
-      if (seen != nullptr && (*seen)[i * dumped_.keys + j] == 0) continue;
-      const std::size_t n = dumped_.at(h, i, j);
-      if (dumped_.scores.empty() || std::isfinite(dumped_.scores[n])) act(n);
-    }
-  }
-
-  double score_error(std::size_t h, std::size_t i, std::size_t j, double z, double content, double unit) const {
-    const double length = lengths_.q[i * dumped_.heads + h] * lengths_.k[j];
-    return kRoundings * (kFloatUnit * length + unit * (std::fabs(z) + std::fabs(content)));
-  }
-
-  // A number that all scores of a query have in common changes nothing: both are compared without it.
-  Left of_scores(const AttentionTried& tried) const {
-    Left out{.rows = std::vector<char>(dumped_.queries, 0)};
-    const Scores z = predicted_scores(tried);
-    const double unit = std::max(dumped_.scores_unit, dumped_.unit);
-    each_row([&](std::size_t h, std::size_t i) {
-      double off = 0.0;
-      double count = 0.0;
-      for_seen(h, i, tried.seen.get(), [&](std::size_t n) {
-        off += dumped_.scores[n] - z[n];
-        count += 1;
-      });
-      double rest = 0.0;
-      double allowed = 0.0;
-      for_seen(h, i, tried.seen.get(), [&](std::size_t n) {
-        const double d = dumped_.scores[n] - z[n] - off / count;
-        rest += d * d;
-        const double error = score_error(h, i, n % dumped_.keys, z[n], (*tried.content)[n] * tried.content_times, unit);
-        allowed += error * error;
-      });
-      out.rest += rest;
-      out.allowed += allowed;
-      if (rest > allowed) out.rows[i] = 1;
-      if (!dumped_.masked) return;
-      for (std::size_t j = 0; j < dumped_.keys; ++j) {
-        const bool seen = std::isfinite(dumped_.scores[dumped_.at(h, i, j)]);
-        if (seen == ((*tried.seen)[i * dumped_.keys + j] != 0)) continue;
-        out.fits = false;
-        out.rows[i] = 1;
-      }
-    });
-    return out;
-  }
-
-  // The scores that the softmax is of: the port's own where they were dumped.
-  Scores softmaxed(const AttentionTried& tried, bool dumped_scores) const {
-    if (!dumped_scores) return port::softmax_weights(predicted_scores(tried), *tried.seen, tried.sinks, dumped_);
-    Seen seen = *tried.seen;
-    if (dumped_.masked) {
-      for (std::size_t n = 0; n < seen.size(); ++n) seen[n] = std::isfinite(dumped_.scores[n]) ? 1 : 0;
-    }
-    return port::softmax_weights(dumped_.scores, seen, tried.sinks, dumped_);
-  }
-
-  // Of a query's weights, how much each may be off, relative to itself.
-  double weight_error(const AttentionTried& tried, std::size_t h, std::size_t i, bool dumped_scores) const {
-    double most = 0.0;
-    const double unit = dumped_scores ? dumped_.scores_unit : std::max(dumped_.unit, dumped_.weights_unit);
-    for (std::size_t j = 0; j < dumped_.keys; ++j) {
-      if ((*tried.seen)[i * dumped_.keys + j] == 0) continue;
-      const std::size_t n = dumped_.at(h, i, j);
-      const double z = (*tried.content)[n] * tried.content_times + (*tried.bias)[n];
-      most = std::max(most, dumped_scores ? kRoundings * unit * std::fabs(z)
-                                          : score_error(h, i, j, z, (*tried.content)[n] * tried.content_times, unit));
-    }
-    return 2 * most + kRoundings * std::max({kFloatUnit, dumped_.weights_unit, dumped_.unit});
-  }
-
-  Left of_weights(const AttentionTried& tried, bool dumped_scores) const {
-    Left out{.rows = std::vector<char>(dumped_.queries, 0)};
-    const Scores p = softmaxed(tried, dumped_scores);
-    each_row([&](std::size_t h, std::size_t i) {
-      const double error = weight_error(tried, h, i, dumped_scores);
-      double rest = 0.0;
-      double allowed = 0.0;
-      for (std::size_t j = 0; j < dumped_.keys; ++j) {
-        const std::size_t n = dumped_.at(h, i, j);
-        const double d = dumped_.weights[n] - p[n];
-        rest += d * d;
-        allowed += error * error * p[n] * p[n];
-      }
-      allowed += 0x1p-120;
-      out.rest += rest;
-      out.allowed += allowed;
-      if (rest > allowed) out.rows[i] = 1;
-    });
-    return out;
-  }
-
-  Left of_out(const AttentionTried& tried, std::optional<AttentionStage> before) const {
-    Left out{.rows = std::vector<char>(dumped_.queries, 0)};
-    const bool has_weights = before == AttentionStage::weights;
-    const Scores p = has_weights ? dumped_.weights : softmaxed(tried, before == AttentionStage::scores);
-    const std::vector<double> made = port::summed_values(p, *tried.v, tried.v_in_turn, dumped_);
-    std::vector<double> sizes = *tried.v;
-    for (double& x : sizes) x = std::fabs(x);
-    const std::vector<double> bound = port::summed_values(p, sizes, tried.v_in_turn, dumped_);
-    const double unit = std::max({kFloatUnit, dumped_.out_unit, dumped_.unit});
-    each_row([&](std::size_t h, std::size_t i) {
-      const double error = has_weights ? kRoundings * std::max(unit, dumped_.weights_unit)
-                                       : weight_error(tried, h, i, before == AttentionStage::scores);
-      double rest = 0.0;
-      double allowed = 0.0;
-      for (std::size_t c = 0; c < dumped_.value_dim; ++c) {
-        const std::size_t n = (i * dumped_.heads + h) * dumped_.value_dim + c;
-        const double d = dumped_.out[n] - made[n];
-        rest += d * d;
-        const double may = error * bound[n] + kRoundings * unit * std::fabs(made[n]);
-        allowed += may * may;
-      }
-      allowed += 0x1p-120;
-      out.rest += rest;
-      out.allowed += allowed;
-      if (rest > allowed) out.rows[i] = 1;
-    });
-    return out;
-  }
-
-  const DumpedAttention& dumped_;
-  Lengths lengths_;
-};
 
 double share(double squares, double energy) { return energy > 0 ? std::sqrt(squares / energy) : 0.0; }
 
@@ -295,43 +78,6 @@ Change unknown_change(AttentionStage stage) {
           "compare one row by hand"};
 }
 
-// Scores that are the plan's times a number.
-std::optional<AttentionTried> fitted_scale(const Judge& judge, const Stage& stage, const AttentionTried& plan,
-                                           const DumpedAttention& dumped, double own) {
-  if (stage.stage != AttentionStage::scores || plan.cap) return {};
-  double up = 0.0;
-  double down = 0.0;
-  for (std::size_t h = 0; h < dumped.heads; ++h) {
-    for (std::size_t i = 0; i < dumped.queries; ++i) {
-      double x = 0.0, y = 0.0, n = 0.0;
-      const auto each = [&](auto act) {
-        for (std::size_t j = 0; j < dumped.keys; ++j) {
-          const std::size_t at = dumped.at(h, i, j);
-          if ((*plan.seen)[i * dumped.keys + j] != 0 && std::isfinite(dumped.scores[at])) {
-            act((*plan.content)[at], dumped.scores[at] - (*plan.bias)[at]);
-          }
-        }
-      };
-      each([&](double a, double b) {
-        x += a;
-        y += b;
-        n += 1;
-      });
-      each([&](double a, double b) {
-        up += (a - x / n) * (b - y / n);
-        down += (a - x / n) * (a - x / n);
-      });
-    }
-  }
-  if (!(down > 0)) return {};
-  AttentionTried out = plan;
-  out.content_times = up / down;
-  out.change = Change{PortFact::scale, formatted("{:.6g}", out.content_times * own), formatted("{:.6g}", own),
-                      formatted("multiply QK^T by {:.6g}", own)};
-  if (!judge.left(stage, out).holds()) return {};
-  return out;
-}
-
 struct Weighed {
   const AttentionTried* tried;
   Left left;
@@ -345,7 +91,10 @@ void add_confirmed(const std::vector<Weighed>& all, const Stage& stage, const Du
   const Left& plan = all.front().left;
   for (std::size_t n = 1; n < all.size(); ++n) {
     const Change& change = *all[n].tried->change;
-    const bool other = !all[n].left.fits || all[n].left.rest > kBetter * std::max(plan.rest, 1e-4 * plan.allowed);
+    // A mask that scores hold is read, not judged by numbers.
+    const bool is_read = all[n].tried->of_mask && stage.stage == AttentionStage::scores;
+    const bool other = is_read ? *all[n].tried->seen != *all.front().tried->seen
+                               : all[n].left.rest > kBetter * std::max(plan.rest, 1e-4 * plan.allowed);
     const auto [at, first] = apart.emplace(change.fact, other);
     if (!first) at->second = at->second && other;
     expected[change.fact] = change.expected;
@@ -370,50 +119,124 @@ bool agree(const std::vector<const Weighed*>& all) {
       all, [&](const Weighed* one) { return one->tried->change->fact == all.front()->tried->change->fact; });
 }
 
-void judge_stage(const Judge& judge, const Stage& stage, const std::vector<AttentionTried>& tried,
-                 const DumpedAttention& dumped, double own_scale, AttentionDiagnosis& out) {
+// The mask that scores hold: the plan's, another one that is known, or one that hides keys in another way.
+void judge_mask(const Stage& stage, const std::vector<AttentionTried>& tried, const Mask& mask,
+                const DumpedAttention& dumped, const Left& plan, AttentionDiagnosis& out) {
+  const std::optional<Seen> shown = port::shown_by_scores(dumped);
+  const Seen& own = *tried.front().seen;
+  if (shown == own) return;
+  std::vector<Change> named;
+  Left off = plan;
+  std::ranges::fill(off.rows, 0);
+  if (shown) {
+    for (std::size_t n = 0; n < own.size(); ++n) {
+      if ((*shown)[n] != own[n]) off.rows[n / dumped.keys] = 1;
+    }
+    for (const AttentionTried& one : tried) {
+      if (one.of_mask && *one.seen == *shown) named.push_back(*one.change);
+    }
+    if (named.empty()) named = port::mask_words(mask, dumped, own, *shown);
+  }
+  if (named.empty()) {
+    named.push_back({PortFact::mask,
+                     shown ? "no mask that is known hides these keys" : "no mask known: heads hide others",
+                     std::string(name(mask.kind)), "compare one row of the mask by hand"});
+  }
+  if (!out.stage) out.stage = stage.stage;
+  for (std::size_t n = 0; n < std::min(named.size(), kTold); ++n) {
+    out.findings.push_back(finding_of(named[n], dumped, off, 0.0,
+                                      (1.0 - port::kFalseAlarm) / static_cast<double>(named.size()), stage.energy));
+  }
+}
+
+// Masks that weights show, or that an output comes of, where none of those that are known explains it.
+std::vector<AttentionTried> measured_masks(const Stage& stage, const AttentionTried& plan, const Mask& mask,
+                                           const DumpedAttention& dumped) {
+  if (dumped.masked || stage.stage == AttentionStage::scores || stage.before == AttentionStage::weights) return {};
+  if (stage.stage == AttentionStage::out) {
+    return port::searched_masks(
+        mask, dumped, plan, stage.before ? dumped.scores : port::capped_scores(*plan.content, *plan.bias, plan.cap));
+  }
+  const std::optional<Seen> shown = port::shown_by_weights(dumped, *plan.seen);
+  if (!shown) return {};
+  std::vector<AttentionTried> out;
+  for (Change& change : port::mask_words(mask, dumped, *plan.seen, *shown)) {
+    out.push_back(plan);
+    out.back().change = std::move(change);
+    out.back().seen = std::make_shared<const Seen>(*shown);
+  }
+  return out;
+}
+
+// What a hypothesis has to leave to be named: what rounding makes, and, as large scores in a short format allow
+// anything, a quarter of the stage and of what the plan leaves at most.
+bool explains(const Left& left, const Left& plan, const Stage& stage) {
+  return left.holds() && left.rest * kBetter <= stage.energy && left.rest * kAsGood <= plan.rest;
+}
+
+// False where the plan and something else both hold, and the latter leaves less.
+bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<AttentionTried>& tried,
+                 const DumpedAttention& dumped, const LayerPlan& layer, AttentionDiagnosis& out) {
+  const bool reads_mask = stage.stage == AttentionStage::scores && dumped.masked;
   std::vector<Weighed> all;
   for (const AttentionTried& one : tried) {
     if (applies(one, stage)) all.push_back({&one, judge.left(stage, one)});
   }
-  const Left& plan = all.front().left;
-  std::vector<const Weighed*> held;
-  for (std::size_t n = 1; n < all.size(); ++n) {
-    // Large scores in a short format allow anything: what is named leaves a quarter at most, of the stage and of what
-    // the plan leaves.
-    const Left& left = all[n].left;
-    if (left.holds() && left.rest * kBetter <= stage.energy && left.rest * kAsGood <= plan.rest)
-      held.push_back(&all[n]);
-  }
-  std::ranges::sort(held, {}, [](const Weighed* of) { return of->left.rest; });
-  const bool better = !held.empty() && held.front()->left.rest * kBetter < plan.rest && plan.rest > 1e-6 * plan.allowed;
+  const Left plan = all.front().left;
   if (!out.stage) {
     out.unexplained = share(plan.rest, stage.energy);
     out.allowed = share(plan.allowed, stage.energy);
   }
-  if (plan.holds() && !better) {
+  if (reads_mask) judge_mask(stage, tried, layer.mask, dumped, plan, out);
+  std::vector<const Weighed*> held;
+  for (std::size_t n = 1; n < all.size(); ++n) {
+    if (reads_mask && all[n].tried->of_mask) continue;
+    if (explains(all[n].left, plan, stage)) held.push_back(&all[n]);
+  }
+  const auto sort = [&] { std::ranges::sort(held, {}, [](const Weighed* of) { return of->left.rest; }); };
+  sort();
+  const bool is_exact = plan.rest <= 1e-6 * plan.allowed;
+  const auto is_better = [&](double by) {
+    return !held.empty() && !is_exact && held.front()->left.rest * by < plan.rest;
+  };
+  // What is measured comes after what is known. Where the plan holds only since short formats allow so much, a number
+  // or a bound that leaves far less speaks against it.
+  std::vector<AttentionTried> measured;
+  std::vector<Weighed> of_measured;
+  const auto measure = [&](std::vector<AttentionTried> more) {
+    if (!held.empty()) return;
+    measured = std::move(more);
+    of_measured.clear();
+    for (const AttentionTried& one : measured) of_measured.push_back({&one, judge.left(stage, one)});
+    for (const Weighed& one : of_measured) {
+      if (explains(one.left, plan, stage)) held.push_back(&one);
+    }
+    sort();
+  };
+  if (!plan.holds() || !is_exact) {
+    if (held.empty()) measure(measured_masks(stage, tried.front(), layer.mask, dumped));
+    if (held.empty()) measure(port::fitted_numbers(layer, dumped, stage, tried.front()));
+  }
+  if (plan.holds() && !is_better(kBetter)) {
+    if (is_better(kAsGood)) {
+      const Change& other = *held.front()->tried->change;
+      out.undecided.push_back(formatted("{}: {} would leave less of the {}, and the plan no more than rounding may",
+                                        name(other.fact), other.found, whole(stage.stage)));
+      return false;
+    }
     add_confirmed(all, stage, dumped, out);
-    return;
+    return true;
   }
   const bool first = !out.stage;
   if (first) out.stage = stage.stage;
-  std::optional<AttentionTried> fitted;
   std::vector<const Weighed*> named;
-  Weighed of_fitted{};
   for (const Weighed* one : held) {
     if (one->left.rest <= kAsGood * held.front()->left.rest + 1e-6 * one->left.allowed) named.push_back(one);
   }
   if (named.empty()) {
-    fitted = fitted_scale(judge, stage, *all.front().tried, dumped, own_scale);
-    if (fitted) {
-      of_fitted = {&*fitted, judge.left(stage, *fitted)};
-      named.push_back(&of_fitted);
-    }
-  }
-  if (named.empty()) {
     out.findings.push_back(
         finding_of(unknown_change(stage.stage), dumped, plan, plan.rest, 1.0 - port::kFalseAlarm, stage.energy));
-    return;
+    return true;
   }
   const double confidence = (1.0 - port::kFalseAlarm) / static_cast<double>(named.size());
   for (std::size_t n = 0; n < std::min(named.size(), kTold); ++n) {
@@ -426,6 +249,7 @@ void judge_stage(const Judge& judge, const Stage& stage, const std::vector<Atten
         formatted("{} hypotheses of different kinds make these {}", named.size(), whole(stage.stage)));
     out.dump = "dump scores and weights too, of more tokens, in float32";
   }
+  return true;
 }
 
 }  // namespace
@@ -466,9 +290,10 @@ AttentionDiagnosis diagnose_attention(const AttentionDumpArgs& args) {
                          .keys = static_cast<std::int64_t>(dumped.keys),
                          .heads = static_cast<std::int64_t>(dumped.heads)};
   const std::vector<AttentionTried> tried = port::tried_attention(args, dumped);
-  const Judge judge(args, dumped);
+  const StageJudge judge(dumped, args.layer->softmax_scale);
   std::optional<AttentionStage> before;
   bool judged = false;
+  bool is_open = false;
   for (const AttentionStage at : {AttentionStage::scores, AttentionStage::weights, AttentionStage::out}) {
     const bool given = at == AttentionStage::scores    ? !dumped.scores.empty()
                        : at == AttentionStage::weights ? !dumped.weights.empty()
@@ -479,8 +304,8 @@ AttentionDiagnosis diagnose_attention(const AttentionDumpArgs& args) {
       continue;
     }
     Stage stage{at, before};
-    stage.energy = judge.energy(stage);
-    judge_stage(judge, stage, tried, dumped, args.layer->softmax_scale, out);
+    stage.energy = judge.energy(at);
+    if (!judge_stage(judge, stage, tried, dumped, *args.layer, out)) is_open = true;
     judged = true;
     before = at;
   }
@@ -491,7 +316,8 @@ AttentionDiagnosis diagnose_attention(const AttentionDumpArgs& args) {
     out.undecided.push_back("the mask: these scores hide no key, as scores before the mask do");
     if (out.findings.empty()) out.dump = "dump weights or the output too";
   }
-  if (dumped.keys < 2 || !judged || (mask_is_open && out.findings.empty())) {
+  if (is_open && out.findings.empty() && out.dump.empty()) out.dump = "dump in float32, or more tokens";
+  if (dumped.keys < 2 || !judged || ((mask_is_open || is_open) && out.findings.empty())) {
     out.verdict = PortVerdict::cannot_tell;
     if (out.dump.empty()) out.dump = "dump several tokens";
   } else if (out.findings.empty()) {

@@ -105,17 +105,25 @@ void add_caps(const LayerPlan& layer, const AttentionTried& plan, Tried& out) {
         order == SoftCap::Order::after_bias ? SoftCap::Order::before_bias : SoftCap::Order::after_bias;
     other(SoftCap{cap, late}, std::string(order_words(late)), formatted("cap {}", order_words(order)));
   }
-  // Before the softmax scale: tanh of scores that are larger.
-  if (layer.score.empty() && layer.softmax_scale != 1) {
+  if (!layer.score.empty()) return;
+  const auto made = [&](auto capped, std::string found, std::string expected, std::string mend) {
     AttentionTried tried = plan;
     Scores content = *plan.content;
-    for (double& x : content) x = layer.softmax_scale * cap * std::tanh(x / layer.softmax_scale / cap);
+    for (double& x : content) x = capped(x);
     tried.content = kept(std::move(content));
     tried.cap.reset();
-    add(out, tried,
-        {PortFact::soft_cap, "before the softmax scale", "after it",
-         "multiply QK^T by the softmax scale first, then cap"});
+    add(out, tried, {PortFact::soft_cap, std::move(found), std::move(expected), std::move(mend)});
+  };
+  // tanh of scores that are larger.
+  if (layer.softmax_scale != 1) {
+    made([&](double x) { return layer.softmax_scale * cap * std::tanh(x / layer.softmax_scale / cap); },
+         "before the softmax scale", "after it", "multiply QK^T by the softmax scale first, then cap");
   }
+  const std::string whole = formatted("z = {0:.6g} tanh(y / {0:.6g})", cap);
+  made([&](double x) { return cap * std::tanh(x); }, formatted("z = {:.6g} tanh(y)", cap), whole,
+       formatted("divide by {:.6g} before the tanh", cap));
+  made([&](double x) { return std::tanh(x / cap); }, formatted("z = tanh(y / {:.6g})", cap), whole,
+       formatted("multiply by {:.6g} after the tanh", cap));
 }
 
 // ---- masks ----
@@ -149,6 +157,20 @@ void add_masks(const AttentionDumpArgs& args, const DumpedAttention& dumped, con
   Seen inverted = *plan.seen;
   for (char& seen : inverted) seen = seen == 0 ? 1 : 0;
   with(std::move(inverted), mask_change("inverted: what should be seen is hidden", "exchange seen and hidden"));
+  // Scores times a mask of ones and zeros.
+  AttentionTried zeros = plan;
+  Scores content = *plan.content;
+  Scores bias = *plan.bias;
+  for (std::size_t n = 0; n < content.size(); ++n) {
+    const std::size_t row = n / dumped.keys % dumped.queries;
+    if ((*plan.seen)[row * dumped.keys + n % dumped.keys] == 0) content[n] = bias[n] = 0.0;
+  }
+  zeros.content = kept(std::move(content));
+  zeros.bias = kept(std::move(bias));
+  zeros.seen = kept(Seen(plan.seen->size(), 1));
+  zeros.of_mask = true;
+  add(out, zeros, mask_change("scores of hidden keys are 0", "hide keys by minus infinity, before the softmax"),
+      dumped.masked ? AttentionStage::scores : AttentionStage::weights);
   if (!dumped.given.empty()) {
     DumpedAttention all = dumped;
     all.given.clear();
@@ -298,6 +320,10 @@ void add_biases(const AttentionDumpArgs& args, const DumpedAttention& dumped, co
   at({.times = -1}, "the distance j - i", "the distance is the query's place less the key's");
   at({.plus = 1}, "distances one too large", "the distance of a query to its own key is 0");
   at({.plus = -1}, "distances one too small", "the distance of a query to its own key is 0");
+  if (const std::int64_t cached = dumped.last_order - (dumped.all_queries - 1); cached > 0) {
+    at({.plus = -cached}, "distances of queries counted from 0, as if nothing were cached",
+       formatted("the first query stands at {}", cached));
+  }
   const auto changed = [&](std::optional<LayerPlan> other, std::string found, std::string expected) {
     if (other) with(bias_scores(*other, args, dumped), std::move(found), expected, formatted("take {}", expected));
   };
@@ -308,10 +334,36 @@ void add_biases(const AttentionDumpArgs& args, const DumpedAttention& dumped, co
             "the other form for keys after the query", "the plan's form, by i - j or by its size");
     changed(with_term<Alibi>(layer, [](Alibi& of) { of.max_bias = of.max_bias == 4 ? 8 : 4; }),
             "slopes from another exponent (alibi_bias_max)", "the plan's alibi_bias_max");
-    // 2^(-8 h / heads) from h = 0 on: the first slope is 1.
-    with(times(std::exp2(8.0 / static_cast<double>(dumped.heads))),
-         "slopes that start one head too early: the first is 1", "the plan's slopes",
-         "the slope of head h, counted from 0, is 2^(-8 (h + 1) / heads)");
+    // Heads shared out, each part with the slopes of as many heads as it has.
+    for (std::int64_t ranks = 2; ranks <= 8 && layer.heads / ranks >= 1; ++ranks) {
+      if (layer.heads % ranks != 0 || layer.score.size() != 1) continue;
+      const std::int64_t part = layer.heads / ranks;
+      Alibi of = std::get<Alibi>(layer.score.front());
+      of.heads = part;
+      LayerPlan other = layer;
+      other.heads = part;
+      other.kv_heads = part;
+      other.score.front() = of;
+      DumpedAttention few = dumped;
+      few.heads = few.kv_heads = static_cast<std::size_t>(part);
+      few.q.assign(few.queries * few.heads * few.head_dim, 0.0);
+      few.k.assign(few.keys * few.heads * few.head_dim, 0.0);
+      const Scores one = bias_scores(other, args, few);
+      Scores all;
+      for (std::int64_t n = 0; n < ranks; ++n) all.insert(all.end(), one.begin(), one.end());
+      with(std::move(all), formatted("the slopes of {} heads, {} times", part, ranks),
+           formatted("the slopes of {} heads", layer.heads),
+           "make the slopes of all heads of the layer, and take those of the heads that are here");
+    }
+    // 2^(-8 h / heads) from h = 0 on: the first slope is 1. By the plan's rule, and by one for any number of heads.
+    const auto geometric = with_term<Alibi>(layer, [](Alibi& of) { of.geometric_slopes = true; });
+    for (const Scores& of : {*plan.bias, geometric ? bias_scores(*geometric, args, dumped) : Scores{}}) {
+      Scores bias = of;
+      for (double& x : bias) x *= std::exp2(8.0 / static_cast<double>(dumped.heads));
+      if (bias.empty()) continue;
+      with(std::move(bias), "slopes that start one head too early: the first is 1", "the plan's slopes",
+           "the slope of head h, counted from 0, is 2^(-8 (h + 1) / heads)");
+    }
     return;
   }
   if (auto linear = without_logarithm(args, dumped)) {
@@ -364,6 +416,9 @@ void add_others(const AttentionDumpArgs& args, const DumpedAttention& dumped, co
     std::ranges::reverse(tried.sinks);
     add(out, tried, {PortFact::sinks, "heads in reverse", "one for each head", "head h has the h-th sink"},
         AttentionStage::weights);
+    tried.sinks = plan.sinks;
+    for (double& sink : tried.sinks) sink = -sink;
+    add(out, tried, {PortFact::sinks, "negated", "as they are", "do not negate the sinks"}, AttentionStage::weights);
     if (layer.softmax_scale != 1) {
       tried.sinks = plan.sinks;
       for (double& sink : tried.sinks) sink *= layer.softmax_scale;

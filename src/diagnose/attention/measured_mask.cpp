@@ -1,0 +1,271 @@
+#include "diagnose/attention/measured_mask.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "base/formatted.h"
+
+namespace posenc::inline v0_2::port {
+namespace {
+
+constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
+
+// Which keys a query sees, i its place and j the key's.
+template <typename Sees>
+Seen made_of(const DumpedAttention& dumped, Sees sees) {
+  Seen out(dumped.queries * dumped.keys);
+  for (std::size_t i = 0; i < dumped.queries; ++i) {
+    for (std::size_t j = 0; j < dumped.keys; ++j) {
+      out[i * dumped.keys + j] = sees(dumped.q_order[i], dumped.k_order[j], i * dumped.keys + j) ? 1 : 0;
+    }
+  }
+  return out;
+}
+
+// How far back and ahead queries see; kUnbounded where no key beyond is hidden.
+struct Bounds {
+  std::int64_t past = -kUnbounded;
+  std::int64_t future = -kUnbounded;
+  bool operator==(const Bounds&) const = default;
+};
+
+Bounds bounds_of(const DumpedAttention& dumped, const Seen& seen) {
+  Bounds out;
+  const auto each = [&](auto act) {
+    for (std::size_t n = 0; n < seen.size(); ++n) {
+      act(dumped.q_order[n / dumped.keys] - dumped.k_order[n % dumped.keys], seen[n] != 0);
+    }
+  };
+  each([&](std::int64_t back, bool is_seen) {
+    if (is_seen) out = {std::max(out.past, back), std::max(out.future, -back)};
+  });
+  bool hides_past = false;
+  bool hides_future = false;
+  each([&](std::int64_t back, bool is_seen) {
+    hides_past = hides_past || (!is_seen && back > out.past);
+    hides_future = hides_future || (!is_seen && -back > out.future);
+  });
+  if (!hides_past) out.past = kUnbounded;
+  if (!hides_future) out.future = kUnbounded;
+  return out;
+}
+
+bool is_within(std::int64_t distance, std::int64_t bound) { return bound == kUnbounded || distance <= bound; }
+
+Seen made_of(const DumpedAttention& dumped, const Bounds& bounds) {
+  return made_of(dumped, [&](std::int64_t i, std::int64_t j, std::size_t n) {
+    const bool given = dumped.given.empty() || dumped.given[n] != 0;
+    return given && is_within(i - j, bounds.past) && is_within(j - i, bounds.future);
+  });
+}
+
+std::string far_words(std::int64_t bound, const char* side) {
+  if (bound == kUnbounded) return formatted("all keys {}", side);
+  return formatted("{} {}", bound, side);
+}
+
+// The plan's keys without the first `from`.
+Seen without_first(const DumpedAttention& dumped, const Seen& plan, std::int64_t from) {
+  return made_of(dumped, [&](std::int64_t, std::int64_t j, std::size_t n) { return plan[n] != 0 && j >= from; });
+}
+
+// The plan's keys, and among the first `to` all.
+Seen with_prefix(const DumpedAttention& dumped, const Seen& plan, std::int64_t to) {
+  return made_of(dumped,
+                 [&](std::int64_t i, std::int64_t j, std::size_t n) { return plan[n] != 0 || (i < to && j < to); });
+}
+
+// ---- searching ----
+
+// Keys that a bound shows one after the other: each from its threshold on.
+struct Shown {
+  std::int64_t threshold;
+  std::size_t key;
+};
+
+// The bound that leaves least of the output, every key beyond `always` from its threshold on: the sum over keys grows
+// by one key at a time, so that all bounds together cost as much as two of them.
+template <typename Always, typename Threshold>
+std::optional<std::int64_t> least_bound(const DumpedAttention& dumped, const AttentionTried& plan, const Scores& scores,
+                                        Always always, Threshold threshold) {
+  const std::size_t group = std::max<std::size_t>(1, dumped.heads / dumped.kv_heads);
+  // Differences of what is left, from one bound to the next. [bound]
+  std::vector<std::pair<std::int64_t, double>> steps;
+  std::vector<Shown> shown;
+  std::vector<double> sums(dumped.value_dim);
+  for (std::size_t i = 0; i < dumped.queries; ++i) {
+    shown.clear();
+    std::vector<std::size_t> from_first;
+    for (std::size_t j = 0; j < dumped.keys; ++j) {
+      if (always(i, j)) {
+        from_first.push_back(j);
+      } else if (const std::optional<std::int64_t> at = threshold(i, j)) {
+        shown.push_back({*at, j});
+      }
+    }
+    std::ranges::sort(shown, {}, &Shown::threshold);
+    for (std::size_t h = 0; h < dumped.heads; ++h) {
+      const double* const z = scores.data() + dumped.at(h, i, 0);
+      double largest = plan.sinks.empty() ? -std::numeric_limits<double>::infinity() : plan.sinks[h];
+      for (const std::size_t j : from_first) largest = std::max(largest, z[j]);
+      for (const Shown& one : shown) largest = std::max(largest, z[one.key]);
+      double sum = plan.sinks.empty() ? 0.0 : std::exp(plan.sinks[h] - largest);
+      std::ranges::fill(sums, 0.0);
+      const double* const out = dumped.out.data() + (i * dumped.heads + h) * dumped.value_dim;
+      const std::size_t of = plan.v_in_turn ? h % dumped.kv_heads : h / group;
+      const auto see = [&](std::size_t j) {
+        const double weight = std::exp(z[j] - largest);
+        const double* const v = plan.v->data() + (j * dumped.kv_heads + of) * dumped.value_dim;
+        sum += weight;
+        for (std::size_t c = 0; c < dumped.value_dim; ++c) sums[c] += weight * v[c];
+      };
+      const auto left = [&] {
+        double rest = 0.0;
+        for (std::size_t c = 0; c < dumped.value_dim; ++c) {
+          const double d = out[c] - (sum > 0 ? sums[c] / sum : 0.0);
+          rest += d * d;
+        }
+        return rest;
+      };
+      for (const std::size_t j : from_first) see(j);
+      double now = left();
+      steps.emplace_back(-kUnbounded, now);
+      for (std::size_t n = 0; n < shown.size(); ++n) {
+        see(shown[n].key);
+        if (n + 1 < shown.size() && shown[n + 1].threshold == shown[n].threshold) continue;
+        const double next = left();
+        steps.emplace_back(shown[n].threshold, next - now);
+        now = next;
+      }
+    }
+  }
+  std::ranges::sort(steps, {}, &std::pair<std::int64_t, double>::first);
+  double now = 0.0;
+  double least = std::numeric_limits<double>::infinity();
+  std::optional<std::int64_t> best;
+  for (std::size_t n = 0; n < steps.size(); ++n) {
+    now += steps[n].second;
+    if (n + 1 < steps.size() && steps[n + 1].first == steps[n].first) continue;
+    if (now >= least || steps[n].first == -kUnbounded) continue;
+    least = now;
+    best = steps[n].first;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<Change> mask_words(const Mask& mask, const DumpedAttention& dumped, const Seen& plan, const Seen& seen) {
+  std::vector<Change> out;
+  if (std::ranges::count(seen, 1) == 0 || seen == plan) return out;
+  const Bounds own = bounds_of(dumped, plan);
+  const Bounds found = bounds_of(dumped, seen);
+  const std::string expected = formatted("{}, {}", far_words(own.past, "before"), far_words(own.future, "after"));
+  if (found != own && made_of(dumped, found) == seen && made_of(dumped, own) == plan) {
+    if (found.future == own.future) {
+      const auto words = [&](const Bounds& of) {
+        if (of.past == kUnbounded) return std::string("none");
+        const bool causal = mask.kind == MaskKind::causal && of.future == kUnbounded;
+        return of.future == 0 || causal
+                   ? formatted("{} tokens", of.past + 1)
+                   : formatted("{} to the left, {}", of.past, far_words(of.future, "to the right"));
+      };
+      out.push_back({PortFact::window, words(found), words(own),
+                     mask.window ? formatted("a query sees itself and the {} keys before it", mask.window->past)
+                                 : std::string("the layer has no window")});
+    } else {
+      out.push_back(
+          {found.past == own.past ? PortFact::mask : PortFact::window,
+           formatted("a query sees {}, {}", far_words(found.past, "before"), far_words(found.future, "after")),
+           expected, "compare the mask of one query with j <= i"});
+    }
+  }
+  std::int64_t first = kUnbounded;
+  for (std::size_t n = 0; n < seen.size(); ++n) {
+    if (seen[n] != 0) first = std::min(first, dumped.k_order[n % dumped.keys]);
+  }
+  if (without_first(dumped, plan, first) == seen) {
+    out.push_back({PortFact::mask, formatted("keys before {} are hidden, as those of padding are", first),
+                   "the keys that the plan shows", "pass attn_mask where these are padding, or do not hide them"});
+  }
+  std::int64_t last = -1;
+  for (std::size_t n = 0; n < seen.size(); ++n) {
+    if (seen[n] != 0 && plan[n] == 0) last = std::max(last, dumped.k_order[n % dumped.keys]);
+  }
+  if (last >= 0 && with_prefix(dumped, plan, last + 1) == seen) {
+    out.push_back({PortFact::mask, formatted("keys before {} see each other, as a prefix does", last + 1),
+                   std::string(name(mask.kind)), formatted("the mask is {} from the first token on", name(mask.kind))});
+  }
+  return out;
+}
+
+std::optional<Seen> shown_by_weights(const DumpedAttention& dumped, const Seen& plan) {
+  Seen out(dumped.queries * dumped.keys, 0);
+  for (std::size_t h = 0; h < dumped.heads; ++h) {
+    for (std::size_t n = 0; n < out.size(); ++n) {
+      if (dumped.weights[h * out.size() + n] > 0) out[n] = 1;
+    }
+  }
+  if (out == plan) return {};
+  return out;
+}
+
+std::vector<AttentionTried> searched_masks(const Mask& mask, const DumpedAttention& dumped, const AttentionTried& plan,
+                                           const Scores& scores) {
+  std::vector<AttentionTried> out;
+  const Bounds own = bounds_of(dumped, *plan.seen);
+  const auto seen = [&](std::size_t i, std::size_t j) { return (*plan.seen)[i * dumped.keys + j] != 0; };
+  const auto given = [&](std::size_t i, std::size_t j) {
+    return dumped.given.empty() || dumped.given[i * dumped.keys + j] != 0;
+  };
+  const auto back = [&](std::size_t i, std::size_t j) { return dumped.q_order[i] - dumped.k_order[j]; };
+  const auto never = [](std::size_t, std::size_t) { return false; };
+  const auto add = [&](const Seen& found) {
+    if (std::ranges::any_of(out, [&](const AttentionTried& one) { return *one.seen == found; })) return;
+    for (Change& change : mask_words(mask, dumped, *plan.seen, found)) {
+      AttentionTried tried = plan;
+      tried.change = std::move(change);
+      tried.seen = std::make_shared<const Seen>(found);
+      tried.of_mask = true;
+      tried.first = AttentionStage::weights;
+      out.push_back(std::move(tried));
+    }
+  };
+  using Threshold = std::optional<std::int64_t>;
+  if (made_of(dumped, own) == *plan.seen) {
+    const auto past = least_bound(dumped, plan, scores, never, [&](std::size_t i, std::size_t j) -> Threshold {
+      if (!given(i, j) || !is_within(-back(i, j), own.future)) return {};
+      return back(i, j);
+    });
+    if (past) add(made_of(dumped, Bounds{*past, own.future}));
+    const auto future = least_bound(dumped, plan, scores, never, [&](std::size_t i, std::size_t j) -> Threshold {
+      if (!given(i, j) || !is_within(back(i, j), own.past)) return {};
+      return -back(i, j);
+    });
+    if (future) add(made_of(dumped, Bounds{own.past, *future}));
+    if (own.past == own.future) {
+      const auto both = least_bound(dumped, plan, scores, never, [&](std::size_t i, std::size_t j) -> Threshold {
+        if (!given(i, j)) return {};
+        return std::abs(back(i, j));
+      });
+      if (both) add(made_of(dumped, Bounds{*both, *both}));
+    }
+  }
+  const auto first = least_bound(dumped, plan, scores, never, [&](std::size_t i, std::size_t j) -> Threshold {
+    if (!seen(i, j)) return {};
+    return -dumped.k_order[j];
+  });
+  if (first) add(without_first(dumped, *plan.seen, -*first));
+  const auto prefix = least_bound(dumped, plan, scores, seen, [&](std::size_t i, std::size_t j) -> Threshold {
+    if (!given(i, j)) return {};
+    return std::max(dumped.q_order[i], dumped.k_order[j]) + 1;
+  });
+  if (prefix) add(with_prefix(dumped, *plan.seen, *prefix));
+  return out;
+}
+
+}  // namespace posenc::inline v0_2::port

@@ -1,0 +1,208 @@
+#include "diagnose/attention/stage_judge.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace posenc::inline v0_2::port {
+namespace {
+
+constexpr double kFloatUnit = 0x1p-24;
+// Products, sums, exp and a conversion: so many roundings of each number.
+constexpr double kRoundings = 4.0;
+
+Scores predicted_scores(const AttentionTried& tried) {
+  if (tried.content_times == 1.0) return capped_scores(*tried.content, *tried.bias, tried.cap);
+  Scores content = *tried.content;
+  for (double& x : content) x *= tried.content_times;
+  return capped_scores(content, *tried.bias, tried.cap);
+}
+
+double length(const double* x, std::size_t channels) {
+  double sum = 0.0;
+  for (std::size_t c = 0; c < channels; ++c) sum += x[c] * x[c];
+  return std::sqrt(sum);
+}
+
+}  // namespace
+
+std::optional<Seen> shown_by_scores(const DumpedAttention& dumped) {
+  if (!dumped.masked) return {};
+  Seen out(dumped.queries * dumped.keys);
+  for (std::size_t n = 0; n < out.size(); ++n) {
+    out[n] = std::isfinite(dumped.scores[n]) ? 1 : 0;
+    for (std::size_t h = 1; h < dumped.heads; ++h) {
+      if ((std::isfinite(dumped.scores[h * out.size() + n]) ? 1 : 0) != out[n]) return {};
+    }
+  }
+  return out;
+}
+
+StageJudge::StageJudge(const DumpedAttention& dumped, double scale) : dumped_(dumped) {
+  for (std::size_t n = 0; n < dumped.queries * dumped.heads; ++n) {
+    q_length_.push_back(std::fabs(scale) * length(dumped.q.data() + n * dumped.head_dim, dumped.head_dim));
+  }
+  for (std::size_t j = 0; j < dumped.keys; ++j) {
+    double most = 0.0;
+    for (std::size_t g = 0; g < dumped.kv_heads; ++g) {
+      most = std::max(most, length(dumped.k.data() + (j * dumped.kv_heads + g) * dumped.head_dim, dumped.head_dim));
+    }
+    k_length_.push_back(most);
+  }
+}
+
+template <typename Do>
+void StageJudge::each_row(Do act) const {
+  for (std::size_t h = 0; h < dumped_.heads; ++h) {
+    for (std::size_t i = 0; i < dumped_.queries; ++i) act(h, i);
+  }
+}
+
+// Keys whose scores are seen in the dump, and, where it holds no mask, by the hypothesis.
+template <typename Do>
+void StageJudge::for_seen(std::size_t h, std::size_t i, const Seen* seen, Do act) const {
+  for (std::size_t j = 0; j < dumped_.keys; ++j) {
+    if (seen != nullptr && !dumped_.masked && (*seen)[i * dumped_.keys + j] == 0) continue;
+    const std::size_t n = dumped_.at(h, i, j);
+    if (dumped_.scores.empty() || std::isfinite(dumped_.scores[n])) act(n);
+  }
+}
+
+double StageJudge::energy(AttentionStage stage) const {
+  const std::vector<double>& of = stage == AttentionStage::weights ? dumped_.weights : dumped_.out;
+  double sum = 0.0;
+  if (stage != AttentionStage::scores) {
+    for (const double x : of) sum += x * x;
+    return sum;
+  }
+  each_row([&](std::size_t h, std::size_t i) {
+    double mean = 0.0;
+    double count = 0.0;
+    for_seen(h, i, nullptr, [&](std::size_t n) {
+      mean += dumped_.scores[n];
+      count += 1;
+    });
+    for_seen(h, i, nullptr, [&](std::size_t n) {
+      const double x = dumped_.scores[n] - mean / count;
+      sum += x * x;
+    });
+  });
+  return sum;
+}
+
+Left StageJudge::left(const Stage& stage, const AttentionTried& tried) const {
+  switch (stage.stage) {
+    case AttentionStage::scores: return of_scores(tried);
+    case AttentionStage::weights: return of_weights(tried, stage.before.has_value());
+    case AttentionStage::out: return of_out(tried, stage.before);
+  }
+  return {};
+}
+
+double StageJudge::score_error(std::size_t h, std::size_t i, std::size_t j, double z, double content,
+                               double unit) const {
+  const double length = q_length_[i * dumped_.heads + h] * k_length_[j];
+  return kRoundings * (kFloatUnit * length + unit * (std::fabs(z) + std::fabs(content)));
+}
+
+// A number that all scores of a query have in common changes nothing: both are compared without it.
+Left StageJudge::of_scores(const AttentionTried& tried) const {
+  Left out{.rows = std::vector<char>(dumped_.queries, 0)};
+  const Scores z = predicted_scores(tried);
+  const double unit = std::max(dumped_.scores_unit, dumped_.unit);
+  each_row([&](std::size_t h, std::size_t i) {
+    double off = 0.0;
+    double count = 0.0;
+    for_seen(h, i, tried.seen.get(), [&](std::size_t n) {
+      off += dumped_.scores[n] - z[n];
+      count += 1;
+    });
+    double rest = 0.0;
+    double allowed = 0.0;
+    for_seen(h, i, tried.seen.get(), [&](std::size_t n) {
+      const double d = dumped_.scores[n] - z[n] - off / count;
+      rest += d * d;
+      const double error = score_error(h, i, n % dumped_.keys, z[n], (*tried.content)[n] * tried.content_times, unit);
+      allowed += error * error;
+    });
+    out.rest += rest;
+    out.allowed += allowed;
+    if (rest > allowed) out.rows[i] = 1;
+  });
+  return out;
+}
+
+// The scores that the softmax is of: the port's own where they were dumped.
+Scores StageJudge::softmaxed(const AttentionTried& tried, bool dumped_scores) const {
+  if (!dumped_scores) return softmax_weights(predicted_scores(tried), *tried.seen, tried.sinks, dumped_);
+  Seen seen = *tried.seen;
+  if (dumped_.masked) {
+    for (std::size_t n = 0; n < seen.size(); ++n) seen[n] = std::isfinite(dumped_.scores[n]) ? 1 : 0;
+  }
+  return softmax_weights(dumped_.scores, seen, tried.sinks, dumped_);
+}
+
+// Of a query's weights, how much each may be off, relative to itself.
+double StageJudge::weight_error(const AttentionTried& tried, std::size_t h, std::size_t i, bool dumped_scores) const {
+  double most = 0.0;
+  const double unit = dumped_scores ? dumped_.scores_unit : std::max(dumped_.unit, dumped_.weights_unit);
+  for (std::size_t j = 0; j < dumped_.keys; ++j) {
+    if ((*tried.seen)[i * dumped_.keys + j] == 0) continue;
+    const std::size_t n = dumped_.at(h, i, j);
+    const double z = (*tried.content)[n] * tried.content_times + (*tried.bias)[n];
+    most = std::max(most, dumped_scores ? kRoundings * unit * std::fabs(z)
+                                        : score_error(h, i, j, z, (*tried.content)[n] * tried.content_times, unit));
+  }
+  return 2 * most + kRoundings * std::max({kFloatUnit, dumped_.weights_unit, dumped_.unit});
+}
+
+Left StageJudge::of_weights(const AttentionTried& tried, bool dumped_scores) const {
+  Left out{.rows = std::vector<char>(dumped_.queries, 0)};
+  const Scores p = softmaxed(tried, dumped_scores);
+  each_row([&](std::size_t h, std::size_t i) {
+    const double error = weight_error(tried, h, i, dumped_scores);
+    double rest = 0.0;
+    double allowed = 0.0;
+    for (std::size_t j = 0; j < dumped_.keys; ++j) {
+      const std::size_t n = dumped_.at(h, i, j);
+      const double d = dumped_.weights[n] - p[n];
+      rest += d * d;
+      allowed += error * error * p[n] * p[n];
+    }
+    allowed += 0x1p-120;
+    out.rest += rest;
+    out.allowed += allowed;
+    if (rest > allowed) out.rows[i] = 1;
+  });
+  return out;
+}
+
+Left StageJudge::of_out(const AttentionTried& tried, std::optional<AttentionStage> before) const {
+  Left out{.rows = std::vector<char>(dumped_.queries, 0)};
+  const bool has_weights = before == AttentionStage::weights;
+  const Scores p = has_weights ? dumped_.weights : softmaxed(tried, before == AttentionStage::scores);
+  const std::vector<double> made = summed_values(p, *tried.v, tried.v_in_turn, dumped_);
+  std::vector<double> sizes = *tried.v;
+  for (double& x : sizes) x = std::fabs(x);
+  const std::vector<double> bound = summed_values(p, sizes, tried.v_in_turn, dumped_);
+  const double unit = std::max({kFloatUnit, dumped_.out_unit, dumped_.unit});
+  each_row([&](std::size_t h, std::size_t i) {
+    const double error = has_weights ? kRoundings * std::max(unit, dumped_.weights_unit)
+                                     : weight_error(tried, h, i, before == AttentionStage::scores);
+    double rest = 0.0;
+    double allowed = 0.0;
+    for (std::size_t c = 0; c < dumped_.value_dim; ++c) {
+      const std::size_t n = (i * dumped_.heads + h) * dumped_.value_dim + c;
+      const double d = dumped_.out[n] - made[n];
+      rest += d * d;
+      const double may = error * bound[n] + kRoundings * unit * std::fabs(made[n]);
+      allowed += may * may;
+    }
+    allowed += 0x1p-120;
+    out.rest += rest;
+    out.allowed += allowed;
+    if (rest > allowed) out.rows[i] = 1;
+  });
+  return out;
+}
+
+}  // namespace posenc::inline v0_2::port
