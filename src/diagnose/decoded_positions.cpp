@@ -12,8 +12,11 @@ namespace posenc::inline v0_2::port {
 namespace {
 
 constexpr double kTurn = 2 * std::numbers::pi;
-// Turns of the slowest pair to either side that are tried.
+// Turns of the slowest pair to either side that are tried: two, and as many as reach position 2^18; of the ropes that
+// models have, that is 9 at most (GPT-NeoX, 29,000 tokens a turn).
 constexpr int kTurns = 2;
+constexpr int kMostTurns = 16;
+constexpr double kFarthestDecoded = 0x1p18;
 // Angles noisier than this many radians settle nothing: a quarter of a turn at three standard deviations.
 constexpr double kSharpest = kTurn / 12;
 
@@ -106,7 +109,8 @@ DecodedRow PositionDecoder::decode(std::size_t row, std::span<const double> hint
     }
   }
   const double slowest = std::fabs(frequencies_.inv_freq[order_.front()]);
-  for (int turn = 0; turn <= 2 * kTurns; ++turn) {
+  const int turns = std::clamp(static_cast<int>(std::min(kFarthestDecoded * slowest / kTurn, 1e6)), kTurns, kMostTurns);
+  for (int turn = 0; turn <= 2 * turns; ++turn) {
     const int signed_turn = turn % 2 == 0 ? turn / 2 : -(turn + 1) / 2;
     const double position = refined(row, signed_turn * kTurn / slowest);
     if (!std::isfinite(position)) continue;

@@ -10,6 +10,7 @@
 #include "diagnose/expectation.h"
 #include "diagnose/explain.h"
 #include "diagnose/findings.h"
+#include "diagnose/heads_apart.h"
 #include "diagnose/measured_table.h"
 #include "diagnose/noise.h"
 #include "diagnose/norms.h"
@@ -222,6 +223,16 @@ Diagnosis of_pairs(const Samples& samples, const ChannelPairs& pairs, const port
       if (!expected.rope) {
         return cannot_tell(std::move(out), "angles differ between the heads of a token", "dump one layer's q alone");
       }
+      if (const auto apart = port::heads_apart(samples, pairs, expected)) {
+        out.verdict = PortVerdict::differs;
+        out.unexplained = share_of(table, 0.0) > 0 ? std::sqrt(apart->rest / table.energy) : 0.0;
+        for (const Change& change : shape) {
+          out.findings.push_back(finding_of({expected, pairs, table}, change, 1.0 - port::kFalseAlarm, apart->rest));
+        }
+        out.findings.push_back(finding_of({expected, pairs, table}, apart->change, 1.0 - port::kFalseAlarm, 0.0));
+        out.findings.back().unexplained = out.unexplained;
+        return out;
+      }
       const port::Report report{expected, pairs, table, std::move(shape)};
       add_unexplained(report, out);
       return out;
@@ -296,35 +307,68 @@ Diagnosis of_no_rotation(const Samples& samples, const port::PairSearch& search,
 }
 
 // In place of "nothing known": slips of code that are no rotation. And what leaves much is no explanation where a slip
-// leaves far less, be it too noisy to be named.
+// leaves far less, be it too noisy to be named; one that leaves as little stands beside what was found.
 void name_slips(const Samples& samples, const Expectation& expected, Diagnosis& out) {
   constexpr double kMuch = 0.1;
   if (out.verdict != PortVerdict::differs || out.findings.empty()) return;
   const auto open = std::ranges::find_if(out.findings, port::is_open);
-  if (open == out.findings.end() && out.unexplained < kMuch) return;
+  const bool is_named = open == out.findings.end();
+  // Rounding alone leaves no doubt.
+  if (is_named && out.unexplained < 4 * samples.after_unit) return;
   const port::FoundSlips slips = port::found_slips(samples, expected);
-  if (open == out.findings.end() && slips.share > out.unexplained * out.unexplained / 4) return;
+  const double found = out.unexplained * out.unexplained;
+  const bool is_rival = is_named && slips.share > found / 4;
+  if (is_named && (slips.share > 4 * found || (is_rival && slips.named.empty()))) return;
   if (slips.named.empty()) {
-    if (open == out.findings.end()) {
+    if (is_named && out.unexplained >= kMuch) {
       out = cannot_tell(std::move(out), "what was found leaves much, and no rotation would leave less",
                         "dump three heads or more, in float32");
     }
     return;
   }
-  const PortFinding where = open == out.findings.end() ? out.findings.front() : *open;
-  out.findings.clear();
-  out.undecided.clear();
-  out.unexplained = std::sqrt(slips.share);
+  const PortFinding where = is_named ? out.findings.front() : *open;
+  double share = 1.0;
+  if (is_rival) {
+    share = 0.5;
+    for (PortFinding& one : out.findings) one.confidence *= share;
+  } else {
+    out.findings.clear();
+    out.undecided.clear();
+    out.unexplained = std::sqrt(slips.share);
+  }
   for (const Change& slip : slips.named) {
     out.findings.push_back({.fact = slip.fact,
                             .found = slip.found,
                             .expected = slip.expected,
-                            .unexplained = out.unexplained,
-                            .confidence = (1.0 - port::kFalseAlarm) / static_cast<double>(slips.named.size()),
+                            .unexplained = std::sqrt(slips.share),
+                            .confidence = share * (1.0 - port::kFalseAlarm) / static_cast<double>(slips.named.size()),
                             .tokens = where.tokens,
                             .channels = where.channels,
                             .mend = slip.mend});
   }
+}
+
+// Beyond half of the amplitude anything holds: what is left of `after` then is no noise, and what leaves it no name.
+void drop_what_explains_nothing(Diagnosis& out) {
+  constexpr double kHalf = 0.5;
+  if (out.unexplained < kHalf) return;
+  if (out.verdict == PortVerdict::as_the_plan || out.verdict == PortVerdict::recovered) {
+    out = cannot_tell(std::move(out), "half of the tensor and more is left, which is no noise",
+                      "dump q before and after the rotation of one and the same call");
+    return;
+  }
+  if (out.verdict != PortVerdict::differs || std::ranges::any_of(out.findings, port::is_open)) return;
+  PortFinding open{.fact = PortFact::rotation,
+                   .found = "no rotation of pairs of channels",
+                   .expected = "a rotation of pairs of channels",
+                   .unexplained = out.unexplained,
+                   .confidence = 1.0 - port::kFalseAlarm,
+                   .mend = "compare one head of one token by hand"};
+  if (!out.findings.empty()) {
+    open.tokens = out.findings.front().tokens;
+    open.channels = out.findings.front().channels;
+  }
+  out.findings = {std::move(open)};
 }
 
 Diagnosis of_samples(const Samples& samples, const Expectation& expected, std::vector<Change> shape, Diagnosis out) {
@@ -381,6 +425,7 @@ Diagnosis diagnose(const DiagnoseArgs& args) {
   }
   Diagnosis found = of_samples(samples, expected, shape, out);
   if (shape.empty()) name_slips(samples, expected, found);
+  drop_what_explains_nothing(found);
   const bool by_factor =
       std::ranges::any_of(found.findings, [](const PortFinding& f) { return f.fact == PortFact::attention_factor; });
   const bool by_norm =

@@ -7,6 +7,7 @@
 
 #include "base/formatted.h"
 #include "diagnose/axis_maps.h"
+#include "diagnose/directed.h"
 #include "diagnose/free_frequencies.h"
 #include "diagnose/noise.h"
 #include "diagnose/other_places.h"
@@ -93,7 +94,8 @@ std::vector<Explanation> at_decoded_places(const MeasuredTable& table, const Scr
                      .places = places,
                      .changes = joined_changes(list.changes, places.changes),
                      .first_position = found.shifts_start ? found.first : static_cast<std::int64_t>(expected.start),
-                     .shifts_start = found.shifts_start});
+                     .shifts_start = found.shifts_start,
+                     .listed = found.listed});
     }
   }
   return out;
@@ -135,13 +137,31 @@ std::vector<Explanation> at_other_places(const MeasuredTable& table, const Scree
   return out;
 }
 
+// The plan's frequencies at coordinates that are measured axis by axis, each from its own pairs.
+std::vector<Explanation> at_decoded_axes(const MeasuredTable& table, const FrequencyList& plan, const AxisChoice& axis,
+                                         const Expectation& expected) {
+  std::vector<Explanation> out;
+  if (auto places = decoded_axes(table, plan, axis.of_pair, expected)) {
+    if (!judge(table, {&plan, &*places, &axis.of_pair}).holds) return out;
+    out.push_back({.frequencies = plan,
+                   .places = *places,
+                   .axis_of_pair = axis.of_pair,
+                   .changes = places->changes,
+                   .first_position = static_cast<std::int64_t>(expected.start)});
+  }
+  return out;
+}
+
 // ---- Numbers that are fitted ----
 
 // The plan's rope with a base, then with a linear factor, that the measured frequencies say.
 std::vector<FrequencyList> fitted_lists(const MeasuredTable& table, const Screen& screen, const Rope& rope,
-                                        const ChannelPairs& pairs, const Expectation& expected) {
+                                        const ChannelPairs& pairs, const Expectation& expected,
+                                        const std::vector<std::int32_t>& axis_of_pair) {
   std::vector<FrequencyList> out;
-  const FreeFrequencies measured = free_frequencies(table);
+  const Places places = expected.places();
+  const FreeFrequencies measured =
+      expected.counted ? free_frequencies(table) : free_frequencies(table, places, axis_of_pair);
   const auto fit = [&](const Rope& pattern, const std::vector<Change>& others) {
     const auto with_base = [&](double base) {
       Rope other = pattern;
@@ -155,7 +175,9 @@ std::vector<FrequencyList> fitted_lists(const MeasuredTable& table, const Screen
     if (!raw) return;
     const auto base = fewest_digits(*raw, [&](double value) {
       const auto list = with_base(value);
-      return list && screen.decodes(*list, expected.axes.front());
+      if (!list) return false;
+      return axis_of_pair.empty() ? screen.decodes(*list, expected.axes.front())
+                                  : screen.holds(*list, places, axis_of_pair);
     });
     if (!base || *base == rope.base) return;
     if (auto list = with_base(*base)) {
@@ -271,26 +293,45 @@ Explained explain(const MeasuredTable& table, const ChannelPairs& pairs, const E
   const auto add = [&](std::vector<Explanation> more) {
     for (Explanation& e : more) found.push_back(std::move(e));
   };
+  const auto suspicion_of = [&](const Explanation& e) {
+    return suspicion(table, {&e.frequencies, &e.places, &e.axis_of_pair, e.steps});
+  };
   const Explanation plan{
       .frequencies = lists.front(), .places = expected.places(), .axis_of_pair = axes.front().of_pair};
   if (!found.empty() && found.front().changes.empty()) {
     // Noise hides small shifts from a test of the plan alone, not from a comparison.
     add(at_neighbouring_places(screen, lists.front(), axes.front(), expected));
-    Explained held = weighed(table, found, &plan, planned);
-    if (!held.as_good.empty() && held.as_good.front().changes.empty()) return held;
+    add(at_other_places(table, screen, lists.front(), axes.front(), expected));
+    const Suspicion of_plan = suspicion_of(found.front());
+    if (of_plan == Suspicion::wrong) {
+      found.erase(found.begin());
+    } else {
+      Explained held = weighed(table, found, &plan, planned);
+      held.suspect = of_plan == Suspicion::open;
+      if (!held.as_good.empty() && held.as_good.front().changes.empty()) return held;
+    }
   }
   add(in_coarse_steps(screen, lists.front(), axes.front(), expected));
   // Other positions of the plan's frequencies compete with other frequencies; of others they come after.
   add(at_decoded_places(table, screen, {lists.front()}, axes.front(), expected));
   add(at_other_places(table, screen, lists.front(), axes.front(), expected));
+  if (found.empty()) add(at_decoded_axes(table, lists.front(), axes.front(), expected));
   if (found.empty()) add(at_decoded_places(table, screen, lists, axes.front(), expected));
   if (found.empty()) {
-    const std::vector<FrequencyList> fitted = fitted_lists(table, screen, rope, pairs, expected);
+    const std::vector<FrequencyList> fitted = fitted_lists(table, screen, rope, pairs, expected, axes.front().of_pair);
     add(at_expected_places(screen, fitted, {axes.front()}, expected));
     if (found.empty()) add(at_decoded_places(table, screen, fitted, axes.front(), expected));
   }
-  if (found.empty()) add(from_a_row_on(table, lists, axes.front(), expected));
-  return weighed(table, std::move(found), &plan, planned);
+  // A number for each token explains whatever begins somewhere.
+  if (std::ranges::all_of(found, &Explanation::listed)) {
+    std::vector<Explanation> later = from_a_row_on(table, lists, axes.front(), expected);
+    if (!later.empty()) found = std::move(later);
+  }
+  Explained out = weighed(table, std::move(found), &plan, planned);
+  std::erase_if(out.as_good, [&](const Explanation& e) {
+    return !e.first_row && !e.changes.empty() && suspicion_of(e) == Suspicion::wrong;
+  });
+  return out;
 }
 
 Explained recover(const MeasuredTable& table, const ChannelPairs& pairs, const Expectation& expected) {
@@ -317,7 +358,7 @@ Explained recover(const MeasuredTable& table, const ChannelPairs& pairs, const E
       rope.base = base;
       if (auto list = frequency_list(rope, expected.length, pairs, {})) lists.push_back(std::move(*list));
     }
-    for (FrequencyList& list : fitted_lists(table, screen, plain, pairs, expected)) {
+    for (FrequencyList& list : fitted_lists(table, screen, plain, pairs, expected, {})) {
       list.changes.clear();
       lists.push_back(std::move(list));
     }

@@ -25,12 +25,15 @@ struct Explanation {
   std::optional<std::size_t> end_row{};
   std::int64_t first_position = 0;
   bool shifts_start = false;  // holds from another first position, and none was said
+  bool listed = false;        // positions that follow no rule: one number for each token
   bool guess = false;         // a rule that nothing in the plan suggests: it explains, but is no rival of the plan
 };
 
 struct Explained {
   std::vector<Explanation> as_good;  // equally simple, none of which the data rejects; none: nothing known explains it
   std::vector<std::string> alike;    // changes that would make the same numbers here, a sentence each
+  // The plan is within noise, but one number of it looks off, as those of one right port in a thousand do.
+  bool suspect = false;
 };
 
 // With a rope: the plan, then one thing changed, and so on.

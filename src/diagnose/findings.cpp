@@ -261,6 +261,11 @@ void add_explained(const Report& report, const Explained& explained, Diagnosis& 
     if (out.findings.empty()) out.verdict = PortVerdict::cannot_tell;
     out.dump = dump_words(report);
   }
+  if (plan && explained.suspect) {
+    out.undecided.push_back("one number of the rotation looks off by what noise makes of one right port in a thousand");
+    if (out.findings.empty()) out.verdict = PortVerdict::cannot_tell;
+    out.dump = dump_words(report);
+  }
   if (plan && all.front().shifts_start) {
     out.undecided.push_back(
         formatted("this is as the plan says where the first token stands at position {}; no start was said",

@@ -5,36 +5,96 @@
 #include <limits>
 
 namespace posenc::inline v0_2::port {
+namespace {
+
+// c of one pair along an axis, at 0, 1, 2, ... of it; without weight where no token stands.
+struct Along {
+  std::vector<std::complex<double>> c;
+  std::vector<double> weight;
+  std::vector<double> variance;
+};
+
+// The mean of conj(c[x]) c[x + lag] turns by the frequency times the lag, each lag refining the last.
+void refine(const std::vector<Along>& all, double factor, double& f, double& spread) {
+  std::size_t length = 0;
+  for (const Along& one : all) length = std::max(length, one.c.size());
+  for (std::size_t lag = 1; lag < length; lag *= 2) {
+    std::complex<double> sum = 0.0;
+    double variance = 0.0;
+    for (const Along& one : all) {
+      for (std::size_t a = 0; a + lag < one.c.size(); ++a) {
+        const std::size_t b = a + lag;
+        // The product's variance is v/w of either times the other: inverse of the sum as the weight.
+        const double w = one.weight[a] * one.weight[b] / std::max(one.weight[a] + one.weight[b], 1e-300);
+        if (!(w > 0)) continue;
+        sum += w * std::conj(one.c[a]) * one.c[b];
+        variance += w * std::max(one.variance[a], one.variance[b]);
+      }
+    }
+    const double size = std::abs(sum);
+    if (!(size > 0)) {
+      if (lag == 1) continue;  // no two neighbours are there
+      break;
+    }
+    // Sums that a factor of |c|^2 is part of.
+    const double off = factor * std::sqrt(variance) / size;
+    if (std::isfinite(spread) && spread * static_cast<double>(lag) > 0.5) break;  // the turn is not sure
+    const auto distance = static_cast<double>(lag);
+    f += std::arg(sum * std::polar(1.0, -f * distance)) / distance;
+    spread = off / distance;
+  }
+}
+
+constexpr double kFarthestCoordinate = 0x1p16;
+
+}  // namespace
 
 FreeFrequencies free_frequencies(const MeasuredTable& table) {
   FreeFrequencies out{.inv_freq = std::vector<double>(table.pairs, 0.0),
                       .spread = std::vector<double>(table.pairs, std::numeric_limits<double>::infinity())};
   const auto tokens = static_cast<std::size_t>(table.tokens);
-  const auto sequences = static_cast<std::size_t>(table.sequences);
+  std::vector<Along> all(static_cast<std::size_t>(table.sequences));
   for (std::size_t p = 0; p < table.pairs; ++p) {
-    double& f = out.inv_freq[p];
-    for (std::size_t lag = 1; lag < tokens; lag *= 2) {
-      std::complex<double> sum = 0.0;
-      double variance = 0.0;
-      for (std::size_t s = 0; s < sequences; ++s) {
-        for (std::size_t t = 0; t + lag < tokens; ++t) {
-          const std::size_t a = table.at(s * tokens + t, p);
-          const std::size_t b = table.at(s * tokens + t + lag, p);
-          // The product's variance is v/w of either times the other: inverse of the sum as the weight.
-          const double w = table.weight[a] * table.weight[b] / std::max(table.weight[a] + table.weight[b], 1e-300);
-          sum += w * std::conj(table.c[a]) * table.c[b];
-          variance += w * std::max(table.variance(a), table.variance(b));
-        }
+    for (std::size_t s = 0; s < all.size(); ++s) {
+      all[s] = {};
+      for (std::size_t t = 0; t < tokens; ++t) {
+        const std::size_t cell = table.at(s * tokens + t, p);
+        all[s].c.push_back(table.c[cell]);
+        all[s].weight.push_back(table.weight[cell]);
+        all[s].variance.push_back(table.variance(cell));
       }
-      const double size = std::abs(sum);
-      if (!(size > 0)) break;
-      // Sums that a factor of |c|^2 is part of.
-      const double spread = table.factor[p] * std::sqrt(variance) / size;
-      if (lag > 1 && out.spread[p] * static_cast<double>(lag) > 0.5) break;  // the turn is not sure
-      const auto length = static_cast<double>(lag);
-      f += std::arg(sum * std::polar(1.0, -f * length)) / length;
-      out.spread[p] = spread / length;
     }
+    refine(all, table.factor[p], out.inv_freq[p], out.spread[p]);
+  }
+  return out;
+}
+
+FreeFrequencies free_frequencies(const MeasuredTable& table, const Places& places,
+                                 const std::vector<std::int32_t>& axis_of_pair) {
+  FreeFrequencies out{.inv_freq = std::vector<double>(table.pairs, 0.0),
+                      .spread = std::vector<double>(table.pairs, std::numeric_limits<double>::infinity())};
+  for (std::size_t p = 0; p < table.pairs; ++p) {
+    const std::vector<double>& at = places.axes[axis_of_pair.empty() ? 0 : static_cast<std::size_t>(axis_of_pair[p])];
+    const double first = *std::ranges::min_element(at);
+    const double last = *std::ranges::max_element(at);
+    if (!(last - first < kFarthestCoordinate)) continue;
+    const auto length = static_cast<std::size_t>(last - first) + 1;
+    Along along{.c = std::vector<std::complex<double>>(length, 0.0),
+                .weight = std::vector<double>(length, 0.0),
+                .variance = std::vector<double>(length, 0.0)};
+    for (std::size_t r = 0; r < table.rows; ++r) {
+      const double offset = at[r] - first;
+      if (offset != std::floor(offset)) continue;
+      const auto x = static_cast<std::size_t>(offset);
+      const std::size_t cell = table.at(r, p);
+      along.c[x] += table.weight[cell] * table.c[cell];
+      along.weight[x] += table.weight[cell];
+      along.variance[x] = std::max(along.variance[x], table.variance(cell));
+    }
+    for (std::size_t x = 0; x < length; ++x) {
+      if (along.weight[x] > 0) along.c[x] /= along.weight[x];
+    }
+    refine({std::move(along)}, table.factor[p], out.inv_freq[p], out.spread[p]);
   }
   return out;
 }

@@ -19,6 +19,11 @@ struct FreeFrequencies {
 // not count by one it is no frequency, and no hypothesis made of it will hold.
 FreeFrequencies free_frequencies(const MeasuredTable& table);
 
+// The same over coordinates that are known, whole numbers: of those that are there lags of 1, 2, 4, ... of the axis
+// that each pair has.
+FreeFrequencies free_frequencies(const MeasuredTable& table, const Places& places,
+                                 const std::vector<std::int32_t>& axis_of_pair);
+
 // The number that makes of `inv_freq(number)` what is nearest to the measured frequencies: the weighted sum of squares
 // of relative differences at its least. Searched by thirds between the ends, on a logarithmic scale; nothing where no
 // pair was measured well enough.

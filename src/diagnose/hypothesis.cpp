@@ -84,7 +84,23 @@ std::vector<Z> recurrence(const MeasuredTable& table, const Hypothesis& hypothes
 
 }  // namespace
 
+namespace {
+
+// Frequencies of each token's own, in exact arithmetic.
+std::vector<Z> predicted_by_place(const MeasuredTable& table, const Hypothesis& h) {
+  std::vector<Z> out(table.rows * table.pairs);
+  const std::vector<double>& places = h.places->axes.front();
+  for (std::size_t r = 0; r < table.rows; ++r) {
+    const std::vector<double> f = h.frequencies->at_place(places[r]);
+    for (std::size_t p = 0; p < table.pairs; ++p) out[table.at(r, p)] = turned(places[r] * f[p], table.factor[p]);
+  }
+  return out;
+}
+
+}  // namespace
+
 std::vector<Z> predicted(const MeasuredTable& table, const Hypothesis& h) {
+  if (h.frequencies->at_place) return predicted_by_place(table, h);
   if (h.steps == Steps::float32_recurrence) return recurrence(table, h, false);
   if (h.steps == Steps::float32_sums) return recurrence(table, h, true);
   std::vector<double> f = h.frequencies->inv_freq;

@@ -9,6 +9,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,8 @@ struct FrequencyList {
   std::vector<Change> changes{};  // none: the plan's
   bool guess = false;             // nothing in the plan suggests it
   bool fitted = false;            // a number of it was fitted to the table
+  // Where frequencies change from token to token: those of one that stands at this place, instead of inv_freq.
+  std::function<std::vector<double>(double place)> at_place{};  // [pairs of the table]
 };
 
 struct Places {

@@ -29,6 +29,33 @@ double decoded_offset(const MeasuredTable& table, const FrequencyList& plan,
   return *middle;
 }
 
+// What an axis's coordinates are instead of `expected`.
+Change axis_change(const std::vector<double>& found, const std::vector<double>& expected, const std::string& axis,
+                   std::size_t tokens) {
+  std::size_t first = 0;
+  while (found[first] == expected[first]) ++first;
+  bool by_token = true;
+  bool off_by_one_number = true;
+  const double off = found[first] - expected[first];
+  for (std::size_t r = 0; r < found.size(); ++r) {
+    by_token = by_token && found[r] == static_cast<double>(r % tokens);
+    off_by_one_number = off_by_one_number && (found[r] == expected[r] || found[r] - expected[r] == off);
+  }
+  const auto offset_words = [&] {
+    return Change{
+        PortFact::offset, formatted("{} in {}", off, axis), formatted("{}", 0),
+        formatted("coordinates along {} are {} too {} there", axis, std::fabs(off), off > 0 ? "large" : "small"),
+        first};
+  };
+  if (!by_token && off_by_one_number) return offset_words();
+  std::vector<double> few(found.begin(),
+                          found.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(12, found.size())));
+  return {PortFact::positions,
+          by_token ? formatted("counted by token along {}", axis)
+                   : formatted("along {}: {}{}", axis, joined(few, ", "), found.size() > few.size() ? ", ..." : ""),
+          "as given", formatted("give tokens their coordinates along {}", axis), first};
+}
+
 Axes changed(Axes axes, double times, double plus) {
   for (std::vector<double>& list : axes) {
     for (double& x : list) x = times * x + plus;
@@ -82,6 +109,25 @@ std::vector<Places> other_places(const MeasuredTable& table, const FrequencyList
   out.push_back({.axes = std::move(counted),
                  .changes = {{PortFact::positions, "counted by token in all coordinates, as those of text are",
                               "as given", "give tokens of an image or a video their own coordinates"}}});
+  return out;
+}
+
+std::optional<Places> decoded_axes(const MeasuredTable& table, const FrequencyList& plan,
+                                   const std::vector<std::int32_t>& axis_of_pair, const Expectation& expected) {
+  if (expected.axes.size() < 2 || axis_of_pair.empty() || !expected.rope) return {};
+  Places out{.axes = expected.axes};
+  for (std::size_t a = 0; a < expected.axes.size(); ++a) {
+    const PositionDecoder decoder(table, plan, axis_of_pair, static_cast<std::int32_t>(a));
+    const std::vector<DecodedRow> rows = decoder.decode_all(expected.axes[a]);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      if (!rows[r].holds || !rows[r].sure || rows[r].position != std::nearbyint(rows[r].position)) return {};
+      out.axes[a][r] = rows[r].position;
+    }
+    if (out.axes[a] == expected.axes[a]) continue;
+    out.changes.push_back(axis_change(out.axes[a], expected.axes[a], expected.rope->axes.names[a],
+                                      static_cast<std::size_t>(table.tokens)));
+  }
+  if (out.changes.empty()) return {};
   return out;
 }
 

@@ -359,12 +359,15 @@ Rules other_positions(const Context& in) {
   std::optional<Change> change = left_padding(in, runs);
   if (!change) change = restarts(in, runs);
   if (!change) change = shifted(in, runs);
+  const bool is_list = !change;
   if (!change) {
     std::size_t first = 0;
     while (first < made.size() && made[first] == in.expected.of_row[first]) ++first;
     change = Change{PortFact::positions, listed(made), count_words(in), "give the tokens the plan's positions", first};
   }
-  return {rule(std::move(made), {std::move(*change)})};
+  PlacesRule out = rule(std::move(made), {std::move(*change)});
+  out.listed = is_list;
+  return {std::move(out)};
 }
 
 }  // namespace

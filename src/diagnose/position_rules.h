@@ -24,6 +24,7 @@ struct PlacesRule {
   Places places;
   std::int64_t first = 0;     // of the first token, where the rule counts from another one than expected
   bool shifts_start = false;  // it does, and no start was said: no change then
+  bool listed = false;        // no rule: one number for each token
 };
 
 // All rules that make the decoded positions of all rows; where there is none, and the positions are whole numbers

@@ -46,7 +46,7 @@ std::vector<double> taken(const ConstTensorView& view, const Samples& sizes, con
           const double x = reference::read(view, from + c * step);
           if (!std::isfinite(x)) {
             throw Error(kDiagnose, {field, "be finite",
-                                 formatted("{} at sequence {}, token {}, head {}, channel {}", x, b, t, h, c)});
+                                    formatted("{} at sequence {}, token {}, head {}, channel {}", x, b, t, h, c)});
           }
           out.push_back(x);
         }
@@ -78,7 +78,8 @@ Samples samples_of(const ConstTensorView& before, const ConstTensorView& after) 
   check_view(before, "before");
   check_view(after, "after");
   if (before.rank != after.rank || before.shape != after.shape) {
-    throw Error(kDiagnose, {"after.shape", formatted("be that of before, {},", shape_words(before)), shape_words(after)});
+    throw Error(kDiagnose,
+                {"after.shape", formatted("be that of before, {},", shape_words(before)), shape_words(after)});
   }
   const reference::Sizes sizes = reference::sizes_of(before);
   Samples out{.sequences = sizes.batch,

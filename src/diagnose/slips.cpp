@@ -245,6 +245,10 @@ Judgement judged(const Samples& samples, const std::vector<std::int64_t>& rows, 
     const double allowed = std::sqrt(4 * variances.bound(t) + 4 * sums.rounding) + std::sqrt(sums.tolerated);
     return sums.rest <= allowed * allowed;
   };
+  // Of two heads the best matrix leaves nothing: then the noise is what is left itself, which has to be alike in all
+  // pairs.
+  const double own = all.rest / std::max(1.0, elements * static_cast<double>(samples.channels));
+  if (samples.heads < 3 && elements >= 4) noise = std::max(noise, own);
   Judgement out{all.rest, holds(all, elements * static_cast<double>(samples.channels))};
   for (const Sums& sums : pairs) out.holds = out.holds && holds(sums, 2 * elements);
   return out;
@@ -277,7 +281,7 @@ FoundSlips found_slips(const Samples& samples, const Expectation& expected) {
     const Judgement found = judged(samples, rows, layout, expected, &slip, of_order);
     out.share = std::min(out.share, found.rest / energy);
     // Beyond so much noise a matrix of each token explains what it likes.
-    if (of_order * elements > energy / 16) continue;
+    if (std::max(of_order * elements, found.rest) > energy / 16) continue;
     if (found.holds && found.rest < plan.rest / 16) held.emplace_back(found.rest, &slip);
   }
   if (held.empty()) return out;

@@ -215,6 +215,76 @@ void add_orders(std::vector<FrequencyList>& out, const FrequencyList& plan, cons
                               "count pairs from 0 in base^(-2p/dim)"}}});
 }
 
+// What is done with a rule's frequencies instead of what it says, pair by pair: [pairs of the rope], of these and of
+// those without the rule.
+void add_misread_rules(std::vector<FrequencyList>& out, const FrequencyList& plan, const Rope& rope,
+                       const ChannelPairs& pairs) {
+  Rope without = rope;
+  without.scaling = std::monostate{};
+  if (check(without)) return;
+  const std::vector<double> own = frequencies(rope, plan.length).inv_freq;
+  const std::vector<double> plain = frequencies(without).inv_freq;
+  const auto with = [&](std::string found, auto of) {
+    std::vector<double> f(own.size());
+    for (std::size_t p = 0; p < f.size(); ++p) f[p] = of(own[p], plain[p]);
+    Change change = scaling_change(rope.scaling, rope.scaling);
+    change.found = std::move(found);
+    out.push_back({.inv_freq = over_pairs(f, rope, pairs),
+                   .attention_factor = plan.attention_factor,
+                   .changes = {std::move(change)}});
+  };
+  const auto* llama3 = std::get_if<Llama3Scaling>(&rope.scaling);
+  const auto* yarn = std::get_if<YarnScaling>(&rope.scaling);
+  if (llama3 != nullptr || yarn != nullptr || std::holds_alternative<LongRopeScaling>(rope.scaling)) {
+    with("the rule the wrong way: frequencies multiplied where it divides them",
+         [](double f, double unscaled) { return f != 0 ? unscaled * unscaled / f : 0.0; });
+  }
+  if (yarn != nullptr) {
+    with("yarn, its ramp the wrong way round: fast pairs divided by the factor, slow ones as they are",
+         [&](double f, double unscaled) { return unscaled + unscaled / yarn->factor - f; });
+  }
+  if (llama3 == nullptr) return;
+  for (const double turns : {llama3->low_freq_factor, llama3->high_freq_factor}) {
+    with(formatted("llama3 as a switch: pairs that turn less than {} times in {} tokens divided by the factor, and no "
+                   "others",
+                   number_words(turns), llama3->original_max_position_embeddings),
+         [&](double, double unscaled) {
+           constexpr double kTurn = 6.283185307179586;  // 2 pi
+           const auto length = static_cast<double>(llama3->original_max_position_embeddings);
+           return unscaled * length < turns * kTurn ? unscaled / llama3->factor : unscaled;
+         });
+  }
+}
+
+// The second half of a table that is dropped, and with it the slow pairs.
+void add_half(std::vector<FrequencyList>& out, const FrequencyList& plan, const Rope& rope, const ChannelPairs& pairs) {
+  std::vector<double> own = frequencies(rope, plan.length).inv_freq;
+  if (own.size() < 4 || !rope.axes.of_pair.empty()) return;
+  std::fill(own.begin() + static_cast<std::ptrdiff_t>(own.size() / 2), own.end(), 0.0);
+  out.push_back({.inv_freq = over_pairs(own, rope, pairs),
+                 .attention_factor = plan.attention_factor,
+                 .changes = {{PortFact::dim, formatted("{}: the slower half of the pairs stays", rope.dim / 2),
+                              formatted("{}", rope.dim), "read cos and sin of all pairs"}}});
+}
+
+// Keys that stay in a cache as they were rotated when they came, while the rule's frequencies go on with the length.
+void add_cached(std::vector<FrequencyList>& out, const FrequencyList& plan, const Rope& rope,
+                const ChannelPairs& pairs) {
+  if (!std::holds_alternative<DynamicScaling>(rope.scaling) && !std::holds_alternative<QwenNtkScaling>(rope.scaling)) {
+    return;
+  }
+  FrequencyList list = plan;
+  list.changes = {{PortFact::scaling, "each token by the length of the sequence when it came, as in a cache",
+                   formatted("all tokens by one length{}", plan.length ? formatted(", {}", *plan.length) : ""),
+                   "keep keys in the cache unrotated, or rotate them again as the sequence grows (posenc.rerotate)"}};
+  list.at_place = [rope, pairs](double place) {
+    const auto length = static_cast<std::int64_t>(std::clamp(std::floor(place), 0.0, 0x1p52)) + 1;
+    if (check(rope, length)) return std::vector<double>(pairs.pairs(), 0.0);
+    return over_pairs(frequencies(rope, length).inv_freq, rope, pairs);
+  };
+  out.push_back(std::move(list));
+}
+
 std::string layer_words(const Stack& stack, const LayerPlan& layer) {
   return formatted("that of {} layer {}", stack.name, layer.index);
 }
@@ -342,6 +412,9 @@ std::vector<FrequencyList> tried_frequencies(const Rope& rope, std::optional<std
   add_widths(out, rope, pairs);
   add_layers(out, rope, length, plan, pairs);
   add_orders(out, *own, rope, pairs);
+  add_half(out, *own, rope, pairs);
+  add_misread_rules(out, *own, rope, pairs);
+  add_cached(out, *own, rope, pairs);
   add_axis_frequencies(out, rope, length, pairs);
   if (std::holds_alternative<std::monostate>(rope.scaling)) return out;
   for (const double base : kKnownBases) {

@@ -178,6 +178,7 @@ std::optional<AttentionTried> fitted_scale(const LayerPlan& layer, const DumpedA
   }
   // Ports round the scale as they round the rest.
   if (std::fabs(out.content_times - 1) <= 4 * std::max(dumped.unit, dumped.scores_unit)) return {};
+  out.fitted = 1;
   out.change = Change{PortFact::scale, scale_words(out.content_times * own), formatted("{:.6g}", own),
                       formatted("multiply QK^T by {:.6g}", own)};
   return out;
@@ -247,6 +248,7 @@ std::optional<AttentionTried> fitted_sinks(const LayerPlan& layer, const DumpedA
     std::ranges::nth_element(found, middle);
     out.sinks[h] = *middle;
   }
+  out.fitted = dumped.heads;
   out.change = Change{PortFact::sinks, formatted("others: {}", list_words(out.sinks)),
                       layer.sinks ? formatted("as in the checkpoint: {}", list_words(plan.sinks)) : "no sinks",
                       layer.sinks ? "head h has the h-th sink of the checkpoint, as it is" : "a plain softmax"};
@@ -271,6 +273,7 @@ std::optional<AttentionTried> fitted_slopes(const LayerPlan& layer, const Dumped
     }
   }
   out.bias = std::make_shared<const Scores>(std::move(bias));
+  out.fitted = dumped.heads;
   out.change = Change{PortFact::slopes, formatted("others: {}", list_words(slopes)), "the plan's slopes",
                       "make the slopes of all heads of the layer, and take those of the heads that are here"};
   return out;

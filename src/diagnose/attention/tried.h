@@ -24,6 +24,7 @@ struct AttentionTried {
   bool v_in_turn = false;
   AttentionStage first = AttentionStage::scores;  // the first stage that the change is seen in
   bool of_mask = false;                           // the change is one of the mask
+  std::size_t fitted = 0;                         // so many of its numbers were fitted to the dump
 };
 
 std::vector<AttentionTried> tried_attention(const AttentionDumpArgs& args, const DumpedAttention& dumped);

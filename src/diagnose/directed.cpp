@@ -1,0 +1,72 @@
+#include "diagnose/directed.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "diagnose/noise.h"
+
+namespace posenc::inline v0_2::port {
+namespace {
+
+constexpr double kFloatUnit = 0x1p-24;
+
+// Sums of one test.
+struct Direction {
+  double along = 0.0;
+  double squares = 0.0;
+  double tolerated = 0.0;
+
+  void add(double information, double g, double off, double may) {
+    along += information * g * off;
+    squares += information * g * g;
+    tolerated += information * std::fabs(g) * may;
+  }
+  // In standard deviations, beyond what may be.
+  double excess() const { return squares > 0 ? std::max(0.0, std::fabs(along) - tolerated) / std::sqrt(squares) : 0.0; }
+};
+
+}  // namespace
+
+Suspicion suspicion(const MeasuredTable& table, const Hypothesis& h) {
+  const auto z = predicted(table, h);
+  const double base = h.frequencies->rope ? h.frequencies->rope->base : 1e6;
+  std::vector<Direction> pairs(table.pairs);
+  std::vector<Direction> rows(table.rows);
+  // Of an axis: all its positions one number further, and stretched.
+  std::map<std::size_t, std::pair<Direction, Direction>> axes;
+  for (std::size_t r = 0; r < table.rows; ++r) {
+    for (std::size_t p = 0; p < table.pairs; ++p) {
+      const std::size_t cell = table.at(r, p);
+      const double size = std::norm(z[cell]);
+      const double variance = table.variance(cell);
+      if (!(table.weight[cell] > 0) || !(size > 0) || !(variance > 0)) continue;
+      const std::size_t axis =
+          h.axis_of_pair == nullptr || h.axis_of_pair->empty() ? 0 : static_cast<std::size_t>((*h.axis_of_pair)[p]);
+      const double place = h.places->axes[axis][r];
+      const double f = h.frequencies->inv_freq[p];
+      const double off = (std::conj(z[cell]) * table.c[cell]).imag() / size;
+      const double may = angle_tolerance(place * f, base) + 2 * kFloatUnit + table.after_unit;
+      const double information = table.weight[cell] * size / variance;
+      pairs[p].add(information, place, off, may);
+      rows[r].add(information, f, off, may);
+      auto& [shift, stretch] = axes[axis];
+      shift.add(information, f, off, may);
+      stretch.add(information, f * place, off, may);
+    }
+  }
+  double most = 0.0;
+  for (const Direction& one : pairs) most = std::max(most, one.excess());
+  for (const Direction& one : rows) most = std::max(most, one.excess());
+  for (const auto& [axis, both] : axes) most = std::max({most, both.first.excess(), both.second.excess()});
+  const double tests = 2 * static_cast<double>(table.pairs + table.rows + 2 * axes.size());
+  const double freedom = table.pair_freedom * std::max(1.0, static_cast<double>(table.pairs) / 2);
+  const auto limit = [&](double error) {
+    const double t = level_of(tests, error);
+    // The variance itself was measured.
+    return std::sqrt(2 * t * (1 + 2 * std::sqrt(t / freedom)));
+  };
+  return most > limit(kFalseAlarm) ? Suspicion::wrong : most > limit(kUnnamed) ? Suspicion::open : Suspicion::none;
+}
+
+}  // namespace posenc::inline v0_2::port
