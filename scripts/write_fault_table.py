@@ -13,7 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "diagnose.md"
-ROW = re.compile(r"(.{48}) +(\d+) +(\d+) +(\d+) +(\d+)")
+ROW = re.compile(r"(\S.{46,}?\S?) +(\d+) +(\d+) +(\d+) +(\d+)")
 BEGIN, END = "| fault | named | cannot tell | nothing known | wrong |\n", "\n\n"
 
 

@@ -13,7 +13,8 @@
 //   interleaved   mean S(2p, 2p + 1) - mean S(2p + 1, 2p + 2)
 //
 // which is above 0 for the pairing that was trained with, and for the other one, and for rows that were not trained, is
-// not: Student's t over KV heads.
+// not: Student's t over KV heads, and over the pairs of all layers. Heads that have a part in common, as those of a
+// model that was widened from a smaller one, are no evidence of their own; pairs are.
 //
 // Thread safety: a function of its arguments, on the caller's thread.
 #pragma once
@@ -42,7 +43,8 @@ struct QueryKeyRows {
 struct PairingDiagnosis {
   std::optional<Pairing> pairing{};  // nothing: cannot tell
   double confidence = 0.0;           // that it is this one; one half where it cannot tell
-  double half = 0.0;                 // the contrast in standard deviations, as of a normal number
+  // The contrast in standard deviations, as of a normal number: the smaller one of heads and pairs.
+  double half = 0.0;
   double interleaved = 0.0;
   std::int64_t kv_heads = 0;  // of all layers that were looked at
   bool operator==(const PairingDiagnosis&) const = default;

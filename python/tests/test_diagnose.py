@@ -116,10 +116,10 @@ def interleaved(rows, width=32):
 
 
 def test_pairing():
-    q, k = trained_rows(1.0)
+    q, k = trained_rows(2.0)
     for dtype in (np.float64, np.float32):
         found = posenc.diagnose_pairing([(q.astype(dtype), k.astype(dtype))], 32)
-        assert found.pairing == "half" and found.kv_heads == 12 and found.half > 4 > found.interleaved
+        assert found.pairing == "half" and found.kv_heads == 12 and found.half > 3 > found.interleaved
         assert found.describe().startswith("half: ") and '"pairing": "half"' in found.to_json()
         assert pickle.loads(pickle.dumps(found)) == found
     assert posenc.diagnose_pairing([(interleaved(q), interleaved(k))], 32).pairing == "interleaved"

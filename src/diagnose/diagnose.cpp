@@ -72,6 +72,11 @@ Samples along_heads(const Samples& samples) {
   return out;
 }
 
+Change along_heads_change() {
+  return {PortFact::layout, "positions go along the heads", "positions go along the tokens",
+          "give the rotation its tensor with tokens and heads the other way round"};
+}
+
 // The expected positions of as many tokens, counted from the same start.
 Expectation recounted(Expectation expected, const Samples& samples) {
   for (std::vector<double>& list : expected.axes) {
@@ -199,6 +204,22 @@ Change reflected_change() {
 
 // ---- One set of pairs ----
 
+// Whether what heads do one by one is known: then it is said.
+bool name_heads(const Samples& samples, const ChannelPairs& pairs, const Expectation& expected,
+                const std::vector<Change>& shape, const MeasuredTable& table, Diagnosis& out) {
+  const auto apart = port::heads_apart(samples, pairs, expected);
+  if (!apart) return false;
+  const port::Report report{expected, pairs, table};
+  out.verdict = PortVerdict::differs;
+  out.unexplained = table.energy > 0 ? std::sqrt(apart->rest / table.energy) : 0.0;
+  for (const Change& change : shape) {
+    out.findings.push_back(finding_of(report, change, 1.0 - port::kFalseAlarm, apart->rest));
+  }
+  out.findings.push_back(finding_of(report, apart->change, 1.0 - port::kFalseAlarm, 0.0));
+  out.findings.back().unexplained = out.unexplained;
+  return true;
+}
+
 Diagnosis of_pairs(const Samples& samples, const ChannelPairs& pairs, const port::PairSearch& search,
                    const Expectation& expected, std::vector<Change> shape, Diagnosis out) {
   MeasuredTable table = measure(samples, pairs);
@@ -211,8 +232,7 @@ Diagnosis of_pairs(const Samples& samples, const ChannelPairs& pairs, const port
     MeasuredTable crossed = measure(other_way, pairs);
     MeasuredTable mirrored = measure(samples, pairs, {.before = mirror_of(samples, pairs, expected)});
     if (samples.heads > 1 && samples.tokens > 1 && is_sound(crossed)) {
-      shape.push_back({PortFact::layout, "positions go along the heads", "positions go along the tokens",
-                       "give the rotation its tensor with tokens and heads the other way round"});
+      shape.push_back(along_heads_change());
       along = recounted(expected, other_way);
       table = std::move(crossed);
     } else if (is_sound(mirrored)) {
@@ -223,16 +243,7 @@ Diagnosis of_pairs(const Samples& samples, const ChannelPairs& pairs, const port
       if (!expected.rope) {
         return cannot_tell(std::move(out), "angles differ between the heads of a token", "dump one layer's q alone");
       }
-      if (const auto apart = port::heads_apart(samples, pairs, expected)) {
-        out.verdict = PortVerdict::differs;
-        out.unexplained = share_of(table, 0.0) > 0 ? std::sqrt(apart->rest / table.energy) : 0.0;
-        for (const Change& change : shape) {
-          out.findings.push_back(finding_of({expected, pairs, table}, change, 1.0 - port::kFalseAlarm, apart->rest));
-        }
-        out.findings.push_back(finding_of({expected, pairs, table}, apart->change, 1.0 - port::kFalseAlarm, 0.0));
-        out.findings.back().unexplained = out.unexplained;
-        return out;
-      }
+      if (name_heads(samples, pairs, expected, shape, table, out)) return out;
       const port::Report report{expected, pairs, table, std::move(shape)};
       add_unexplained(report, out);
       return out;
@@ -247,6 +258,22 @@ Diagnosis of_pairs(const Samples& samples, const ChannelPairs& pairs, const port
     if (!other.as_good.empty()) {
       shape.push_back(reflected_change());
       table = std::move(mirrored);
+      explained = std::move(other);
+    }
+  }
+  const bool one_axis = expected.axes.size() == 1;
+  if (explained.as_good.empty() && along.rope && one_axis && samples.heads > 1 && other_way.rows() == 0) {
+    // Noise may hide that heads do not share their angles.
+    out.noise = noise_of(table, samples.heads);
+    if (name_heads(samples, pairs, expected, shape, table, out)) return out;
+    other_way = along_heads(samples);
+    MeasuredTable crossed = measure(other_way, pairs);
+    const Expectation by_head = recounted(expected, other_way);
+    port::Explained other = samples.tokens > 1 ? explain(crossed, pairs, by_head) : port::Explained{};
+    if (!other.as_good.empty() && other.as_good.front().changes.empty()) {
+      shape.push_back(along_heads_change());
+      along = by_head;
+      table = std::move(crossed);
       explained = std::move(other);
     }
   }

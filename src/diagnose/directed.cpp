@@ -10,6 +10,9 @@ namespace posenc::inline v0_2::port {
 namespace {
 
 constexpr double kFloatUnit = 0x1p-24;
+constexpr double kWithinBinade = 4.0;
+// Angles that are as uncertain as this many roundings of the tensor are so by rounding.
+constexpr double kNearRounding = 4.0;
 
 // Sums of one test.
 struct Direction {
@@ -39,8 +42,11 @@ Suspicion suspicion(const MeasuredTable& table, const Hypothesis& h) {
     for (std::size_t p = 0; p < table.pairs; ++p) {
       const std::size_t cell = table.at(r, p);
       const double size = std::norm(z[cell]);
-      const double variance = table.variance(cell);
+      double variance = table.variance(cell);
       if (!(table.weight[cell] > 0) || !(size > 0) || !(variance > 0)) continue;
+      // Rounding varies by four within a power of two, and goes with the element, not with the cell.
+      const double rounding = kNearRounding * table.after_unit;
+      if (variance < table.weight[cell] * size * rounding * rounding) variance *= kWithinBinade;
       const std::size_t axis =
           h.axis_of_pair == nullptr || h.axis_of_pair->empty() ? 0 : static_cast<std::size_t>((*h.axis_of_pair)[p]);
       const double place = h.places->axes[axis][r];

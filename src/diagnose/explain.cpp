@@ -173,12 +173,17 @@ std::vector<FrequencyList> fitted_lists(const MeasuredTable& table, const Screen
       return list ? list->inv_freq : std::vector<double>(pairs.pairs(), 0.0);
     });
     if (!raw) return;
-    const auto base = fewest_digits(*raw, [&](double value) {
+    // Of the expected positions first: of others, which the base would stretch, fewer digits seem enough.
+    auto base = fewest_digits(*raw, [&](double value) {
       const auto list = with_base(value);
-      if (!list) return false;
-      return axis_of_pair.empty() ? screen.decodes(*list, expected.axes.front())
-                                  : screen.holds(*list, places, axis_of_pair);
+      return list && screen.holds(*list, places, axis_of_pair);
     });
+    if (!base && axis_of_pair.empty()) {
+      base = fewest_digits(*raw, [&](double value) {
+        const auto list = with_base(value);
+        return list && screen.decodes(*list, expected.axes.front());
+      });
+    }
     if (!base || *base == rope.base) return;
     if (auto list = with_base(*base)) {
       list->changes = joined_changes({base_change(*base, rope.base)}, others);

@@ -120,7 +120,10 @@ std::optional<Places> decoded_axes(const MeasuredTable& table, const FrequencyLi
     const PositionDecoder decoder(table, plan, axis_of_pair, static_cast<std::int32_t>(a));
     const std::vector<DecodedRow> rows = decoder.decode_all(expected.axes[a]);
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      if (!rows[r].holds || !rows[r].sure || rows[r].position != std::nearbyint(rows[r].position)) return {};
+      // Where neighbours are not told apart, what was expected, and holds, is as good as any.
+      const bool known =
+          rows[r].sure ? rows[r].position == std::nearbyint(rows[r].position) : rows[r].position == expected.axes[a][r];
+      if (!rows[r].holds || !known) return {};
       out.axes[a][r] = rows[r].position;
     }
     if (out.axes[a] == expected.axes[a]) continue;

@@ -20,9 +20,10 @@ constexpr const char* kOfWeights = "diagnose_pairing";
 constexpr std::int64_t kPairingSchemaVersion = 1;
 // Below so many heads a t says little: its distribution has long tails.
 constexpr std::int64_t kFewestHeads = 8;
-// One error in 30,000 where heads are independent, which those of one model are not quite; the other contrast, which
-// is to be 0 or below, must not be above 0 beyond chance.
+// Over heads, one error in 30,000 where they are independent. Those of one model are not quite: over pairs, which are,
+// one in a thousand besides. The other contrast, which is to be 0 or below, must not be above 0 beyond chance.
 constexpr double kDecisive = 4.0;
+constexpr double kDecisiveOfPairs = 3.0;
 constexpr double kSilent = 2.0;
 
 // Rows of length 1, [rows, inputs]; a row of zeros stays.
@@ -78,9 +79,31 @@ std::vector<double> products(const double* q, const double* k, std::size_t dim, 
   return out;
 }
 
+// Of one head: the contrast as a whole, and pair by pair against the pairs beside it.
+struct Contrast {
+  double all = 0.0;
+  std::vector<double> of_pair;  // [dim / 2]
+};
+
+// `within(p)` of a pair, `between(p)` of it and the next one.
+template <typename Within, typename Between>
+Contrast contrast_of(std::size_t pairs, Within within, Between between) {
+  Contrast out{.of_pair = std::vector<double>(pairs, 0.0)};
+  const auto count = static_cast<double>(pairs);
+  for (std::size_t p = 0; p < pairs; ++p) {
+    const double own = within(p);
+    const double before = p > 0 ? between(p - 1) : between(p);
+    const double after = p + 1 < pairs ? between(p) : between(p - 1);
+    out.of_pair[p] = own - (before + after) / 2;
+    out.all += own / count;
+    if (p + 1 < pairs) out.all -= between(p) / (count - 1);
+  }
+  return out;
+}
+
 struct Contrasts {
-  double half = 0.0;
-  double interleaved = 0.0;
+  Contrast half;
+  Contrast interleaved;
 };
 
 Contrasts contrasts(const std::vector<double>& m, std::size_t dim) {
@@ -88,21 +111,16 @@ Contrasts contrasts(const std::vector<double>& m, std::size_t dim) {
     return m[a * dim + a] * m[b * dim + b] + m[a * dim + b] * m[b * dim + a];
   };
   const std::size_t pairs = dim / 2;
-  const auto all = static_cast<double>(pairs);
-  const double between = all - 1;
-  Contrasts out;
-  for (std::size_t p = 0; p < pairs; ++p) {
-    out.half += s(p, p + pairs) / all;
-    out.interleaved += s(2 * p, 2 * p + 1) / all;
-    if (p + 1 == pairs) break;
-    out.half -= (s(p, p + pairs + 1) + s(p + 1, p + pairs)) / (2 * between);
-    out.interleaved -= s(2 * p + 1, 2 * p + 2) / between;
-  }
-  return out;
+  return {contrast_of(
+              pairs, [&](std::size_t p) { return s(p, p + pairs); },
+              [&](std::size_t p) { return (s(p, p + pairs + 1) + s(p + 1, p + pairs)) / 2; }),
+          contrast_of(
+              pairs, [&](std::size_t p) { return s(2 * p, 2 * p + 1); },
+              [&](std::size_t p) { return s(2 * p + 1, 2 * p + 2); })};
 }
 
 // Student's t of a mean above 0, as a normal number of the same tail (Wallace 1959): z^2 = n ln(1 + t^2 / n).
-double deviations(const std::vector<double>& values) {
+double deviations_of(const std::vector<double>& values) {
   const auto count = static_cast<double>(values.size());
   double mean = 0.0;
   for (const double x : values) mean += x / count;
@@ -116,10 +134,24 @@ double deviations(const std::vector<double>& values) {
 
 }  // namespace
 
+namespace {
+
+// What the heads of all layers say of one pairing. Heads of a layer may have a part in common, as those of a model have
+// that was made of a smaller one: then they are no evidence of their own, and pairs are.
+struct Evidence {
+  std::vector<double> heads;  // [KV heads of all layers]
+  std::vector<double> pairs;  // [pairs of all layers], each over the heads of its layer
+
+  double of_heads() const { return deviations_of(heads); }
+  double least() const { return std::min(of_heads(), deviations_of(pairs)); }
+};
+
+}  // namespace
+
 PairingDiagnosis diagnose_pairing(std::span<const QueryKeyRows> layers) {
   PairingDiagnosis out{.confidence = 0.5};
-  std::vector<double> half;
-  std::vector<double> interleaved;
+  Evidence half;
+  Evidence interleaved;
   for (const QueryKeyRows& of : layers) {
     require_fit(of);
     if (of.dim < 4) continue;  // one pair is the same in both
@@ -131,8 +163,11 @@ PairingDiagnosis diagnose_pairing(std::span<const QueryKeyRows> layers) {
     const std::vector<double> k = unit_rows(of.k, "k");
     const std::size_t kv_heads = k.size() / inputs / head;
     const std::size_t group = q.size() / k.size();
+    std::vector<double> half_pairs(dim / 2, 0.0);
+    std::vector<double> interleaved_pairs(dim / 2, 0.0);
     for (std::size_t g = 0; g < kv_heads; ++g) {
-      Contrasts sum;
+      double sum_half = 0.0;
+      double sum_interleaved = 0.0;
       for (std::size_t h = g * group; h < (g + 1) * group; ++h) {
         const std::vector<double> m =
             products(q.data() + (h * head + first) * inputs, k.data() + (g * head + first) * inputs, dim, inputs);
@@ -140,22 +175,30 @@ PairingDiagnosis diagnose_pairing(std::span<const QueryKeyRows> layers) {
         for (const double x : m) square += x * x / static_cast<double>(m.size());
         if (!(square > 0)) continue;
         const Contrasts of_head = contrasts(m, dim);
-        sum.half += of_head.half / square;
-        sum.interleaved += of_head.interleaved / square;
+        sum_half += of_head.half.all / square;
+        sum_interleaved += of_head.interleaved.all / square;
+        for (std::size_t p = 0; p < dim / 2; ++p) {
+          half_pairs[p] += of_head.half.of_pair[p] / square;
+          interleaved_pairs[p] += of_head.interleaved.of_pair[p] / square;
+        }
       }
-      half.push_back(sum.half);
-      interleaved.push_back(sum.interleaved);
+      half.heads.push_back(sum_half);
+      interleaved.heads.push_back(sum_interleaved);
     }
+    half.pairs.insert(half.pairs.end(), half_pairs.begin(), half_pairs.end());
+    interleaved.pairs.insert(interleaved.pairs.end(), interleaved_pairs.begin(), interleaved_pairs.end());
   }
-  out.kv_heads = std::ssize(half);
+  out.kv_heads = std::ssize(half.heads);
   if (out.kv_heads == 0) return out;
-  out.half = deviations(half);
-  out.interleaved = deviations(interleaved);
-  const double most = std::max(out.half, out.interleaved);
-  const double least = std::min(out.half, out.interleaved);
+  out.half = half.least();
+  out.interleaved = interleaved.least();
+  const bool is_half = out.half > out.interleaved;
+  const double most = is_half ? out.half : out.interleaved;
+  const double other = is_half ? interleaved.of_heads() : half.of_heads();
+  const double of_heads = is_half ? half.of_heads() : interleaved.of_heads();
   // What both show is something else.
-  if (out.kv_heads < kFewestHeads || most < kDecisive || least > kSilent) return out;
-  out.pairing = out.half > out.interleaved ? Pairing::half : Pairing::interleaved;
+  if (out.kv_heads < kFewestHeads || of_heads < kDecisive || most < kDecisiveOfPairs || other > kSilent) return out;
+  out.pairing = is_half ? Pairing::half : Pairing::interleaved;
   out.confidence = 1.0 - 0.5 * std::erfc(most / std::sqrt(2.0));
   return out;
 }

@@ -282,7 +282,8 @@ FoundSlips found_slips(const Samples& samples, const Expectation& expected) {
     out.share = std::min(out.share, found.rest / energy);
     // Beyond so much noise a matrix of each token explains what it likes.
     if (std::max(of_order * elements, found.rest) > energy / 16) continue;
-    if (found.holds && found.rest < plan.rest / 16) held.emplace_back(found.rest, &slip);
+    // A quarter of hundreds of squares is no chance.
+    if (found.holds && found.rest < plan.rest / (elements >= 256 ? 4 : 16)) held.emplace_back(found.rest, &slip);
   }
   if (held.empty()) return out;
   std::ranges::sort(held, {}, &std::pair<double, const Slip*>::first);

@@ -340,6 +340,18 @@ void add_axis_frequencies(std::vector<FrequencyList>& out, const Rope& rope, std
                   "give each axis the frequencies that the plan says"};
     if (auto list = frequency_list(other, length, pairs, {std::move(change)})) out.push_back(std::move(*list));
   }
+  // Each axis's pairs counted by themselves, of the frequencies that all of them share.
+  const std::vector<double> own = frequencies(rope, length).inv_freq;
+  std::vector<double> restarted(own.size());
+  std::vector<std::size_t> seen(rope.axes.names.size(), 0);
+  for (std::size_t p = 0; p < own.size(); ++p) {
+    restarted[p] = own[seen[static_cast<std::size_t>(rope.axes.of_pair[p])]++];
+  }
+  if (restarted == own) return;
+  out.push_back({.inv_freq = over_pairs(restarted, rope, pairs),
+                 .changes = {{PortFact::axes, "each axis from the first frequency on",
+                              formatted("frequencies {}", words(rope.axis_frequencies)),
+                              "give each pair the frequency of its own number"}}});
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ TEST(diagnose_pairing, tells_the_order_that_was_trained) {
   for (const Pairing pairing : {Pairing::half, Pairing::interleaved}) {
     const PairingDiagnosis d = diagnosed(trained(pairing, 1.0, 7));
     EXPECT_EQ(d.pairing, pairing) << describe(d);
-    EXPECT_GT(d.confidence, 0.9999);
+    EXPECT_GT(d.confidence, 0.998);
     EXPECT_EQ(d.kv_heads, static_cast<std::int64_t>(kHeads));
   }
 }
@@ -70,6 +70,22 @@ TEST(diagnose_pairing, cannot_tell_of_random_rows) {
     EXPECT_FALSE(d.pairing) << "seed " << seed << "\n" << describe(d);
     EXPECT_TRUE(describe(d).starts_with("cannot tell\n"));
   }
+}
+
+// Random rows that all heads share but for a little: as many heads as there are say one and the same by chance.
+TEST(diagnose_pairing, cannot_tell_of_random_rows_that_heads_share) {
+  int told = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Rows rows = trained(Pairing::half, 0.0, seed);
+    for (std::vector<double>* of : {&rows.q, &rows.k}) {
+      for (std::size_t n = kWidth * kInputs; n < of->size(); ++n) {
+        (*of)[n] = (*of)[n % (kWidth * kInputs)] + 1e-3 * (*of)[n];
+      }
+    }
+    const PairingDiagnosis d = diagnosed(rows);
+    if (d.pairing) ++told;
+  }
+  EXPECT_EQ(told, 0);
 }
 
 TEST(diagnose_pairing, refuses_what_does_not_fit) {

@@ -210,8 +210,8 @@ bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<
     for (const AttentionTried& one : measured) of_measured.push_back({&one, judge.left(stage, one)});
     for (const Weighed& one : of_measured) {
       // Numbers that are fitted to as few rows of numbers leave less of any rounding.
-      if (plan.holds() && kAsGood * static_cast<double>(one.tried->fitted) >
-                              static_cast<double>(dumped.queries * dumped.heads)) {
+      if (plan.holds() &&
+          kAsGood * static_cast<double>(one.tried->fitted) > static_cast<double>(dumped.queries * dumped.heads)) {
         continue;
       }
       if (explains(one.left, plan, stage)) held.push_back(&one);
