@@ -262,9 +262,9 @@ Diagnosis of_pairs(const Samples& samples, const ChannelPairs& pairs, const port
     }
   }
   const bool one_axis = expected.axes.size() == 1;
-  if (explained.as_good.empty() && along.rope && one_axis && samples.heads > 1 && other_way.rows() == 0) {
+  const bool is_along = along.axes != expected.axes;
+  if (explained.as_good.empty() && along.rope && one_axis && samples.heads > 1 && !is_along) {
     // Noise may hide that heads do not share their angles.
-    out.noise = noise_of(table, samples.heads);
     if (name_heads(samples, pairs, expected, shape, table, out)) return out;
     other_way = along_heads(samples);
     MeasuredTable crossed = measure(other_way, pairs);

@@ -173,11 +173,15 @@ std::vector<FrequencyList> fitted_lists(const MeasuredTable& table, const Screen
       return list ? list->inv_freq : std::vector<double>(pairs.pairs(), 0.0);
     });
     if (!raw) return;
-    // Of the expected positions first: of others, which the base would stretch, fewer digits seem enough.
-    auto base = fewest_digits(*raw, [&](double value) {
+    // Of the expected positions first: of others, which the base would stretch, fewer digits seem enough. A base that
+    // nobody rounded has more of them than are told.
+    const auto is_sound = [&](double value) {
       const auto list = with_base(value);
-      return list && screen.holds(*list, places, axis_of_pair);
-    });
+      return list && screen.holds(*list, places, axis_of_pair) &&
+             suspicion(table, {&*list, &places, &axis_of_pair}) == Suspicion::none;
+    };
+    auto base = fewest_digits(*raw, is_sound);
+    if (!base && is_sound(*raw)) base = *raw;
     if (!base && axis_of_pair.empty()) {
       base = fewest_digits(*raw, [&](double value) {
         const auto list = with_base(value);
