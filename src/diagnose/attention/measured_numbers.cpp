@@ -12,10 +12,10 @@ namespace posenc::inline v0_2::port {
 namespace {
 
 // Queries that a number is searched on: with 32 heads, 512 keys and 128 channels one try takes 5 ms.
-constexpr std::size_t kSearched = 3;
-// Steps of a grid over a factor of 2^18, then thirds of what is left: 0.618^45 of a step is below float32.
+constexpr std::size_t kSearched = 2;
+// Steps of a grid over a factor of 2^18, then thirds of what is left: 0.618^32 of a step is below float32.
 constexpr int kGrid = 24;
-constexpr int kSteps = 45;
+constexpr int kSteps = 32;
 
 std::vector<double> rows_of(const std::vector<double>& of, const std::vector<std::size_t>& queries, std::size_t all,
                             std::size_t width, std::size_t heads) {
