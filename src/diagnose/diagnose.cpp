@@ -345,10 +345,12 @@ void name_slips(const Samples& samples, const Expectation& expected, Diagnosis& 
   const port::FoundSlips slips = port::found_slips(samples, expected);
   const double found = out.unexplained * out.unexplained;
   const bool is_rival = is_named && slips.share > found / 4;
-  if (is_named && (slips.share > 4 * found || (is_rival && slips.named.empty()))) return;
+  if (is_named && slips.share > 4 * found) return;
   if (slips.named.empty()) {
-    if (is_named && out.unexplained >= kMuch) {
-      out = cannot_tell(std::move(out), "what was found leaves much, and no rotation would leave less",
+    // A slip that leaves less is no noise's doing where it leaves far less, and a rival where it does not.
+    const bool is_doubted = is_rival ? slips.share <= found : out.unexplained >= kMuch;
+    if (is_named && is_doubted) {
+      out = cannot_tell(std::move(out), "what was found leaves more than a slip of code would, which is no rotation",
                         "dump three heads or more, in float32");
     }
     return;

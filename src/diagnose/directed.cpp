@@ -9,8 +9,8 @@
 namespace posenc::inline v0_2::port {
 namespace {
 
-constexpr double kFloatUnit = 0x1p-24;
-constexpr double kWithinBinade = 4.0;
+constexpr double kDirectedUnit = 0x1p-24;
+constexpr double kDirectedBinade = 4.0;
 // Angles that are as uncertain as this many roundings of the tensor are so by rounding.
 constexpr double kNearRounding = 4.0;
 
@@ -46,13 +46,13 @@ Suspicion suspicion(const MeasuredTable& table, const Hypothesis& h) {
       if (!(table.weight[cell] > 0) || !(size > 0) || !(variance > 0)) continue;
       // Rounding varies by four within a power of two, and goes with the element, not with the cell.
       const double rounding = kNearRounding * table.after_unit;
-      if (variance < table.weight[cell] * size * rounding * rounding) variance *= kWithinBinade;
+      if (variance < table.weight[cell] * size * rounding * rounding) variance *= kDirectedBinade;
       const std::size_t axis =
           h.axis_of_pair == nullptr || h.axis_of_pair->empty() ? 0 : static_cast<std::size_t>((*h.axis_of_pair)[p]);
       const double place = h.places->axes[axis][r];
       const double f = h.frequencies->inv_freq[p];
       const double off = (std::conj(z[cell]) * table.c[cell]).imag() / size;
-      const double may = angle_tolerance(place * f, base) + 2 * kFloatUnit + table.after_unit;
+      const double may = angle_tolerance(place * f, base) + 2 * kDirectedUnit + table.after_unit;
       const double information = table.weight[cell] * size / variance;
       pairs[p].add(information, place, off, may);
       rows[r].add(information, f, off, may);

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/formatted.h"
-#include "diagnose/axis_maps.h"
+#include "diagnose/noise.h"
 #include "diagnose/tried_frequencies.h"
 
 namespace posenc::inline v0_2::port {
@@ -49,8 +49,9 @@ std::optional<HeadsApart> heads_apart(const Samples& samples, const ChannelPairs
   const std::int64_t heads = std::min(samples.heads, kHeads);
   for (std::int64_t h = 0; h < heads && (all_further || all_known); ++h) {
     const MeasuredTable table = measure(one_head(samples, h), pairs);
-    const Judged by_plan = judge(table, {&*plan, &places, nullptr});
-    const Judged by_none = judge(table, {&none, &places, nullptr});
+    // What is named has to fit at one in a thousand.
+    const Judged by_plan = judge(table, {&*plan, &places, nullptr}, {.error = kUnnamed});
+    const Judged by_none = judge(table, {&none, &places, nullptr}, {.error = kUnnamed});
     if (by_plan.holds && (!by_none.holds || by_plan.rest <= by_none.rest)) {
       rotated.push_back(h);
     } else if (by_none.holds) {
@@ -61,7 +62,7 @@ std::optional<HeadsApart> heads_apart(const Samples& samples, const ChannelPairs
     rest += std::min(by_plan.rest, by_none.rest);
     Places further = places;
     for (double& x : further.axes.front()) x += static_cast<double>(h);
-    const Judged by_further = judge(table, {&*plan, &further, nullptr});
+    const Judged by_further = judge(table, {&*plan, &further, nullptr}, {.error = kUnnamed});
     all_further = all_further && by_further.holds;
     rest_further += by_further.rest;
   }

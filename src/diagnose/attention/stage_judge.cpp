@@ -6,9 +6,9 @@
 namespace posenc::inline v0_2::port {
 namespace {
 
-constexpr double kFloatUnit = 0x1p-24;
+constexpr double kStageUnit = 0x1p-24;
 // Products, sums, exp and a conversion: so many roundings of each number.
-constexpr double kRoundings = 4.0;
+constexpr double kStageRoundings = 4.0;
 
 Scores predicted_scores(const AttentionTried& tried) {
   if (tried.content_times == 1.0) return capped_scores(*tried.content, *tried.bias, tried.cap);
@@ -101,7 +101,7 @@ Left StageJudge::left(const Stage& stage, const AttentionTried& tried) const {
 double StageJudge::score_error(std::size_t h, std::size_t i, std::size_t j, double z, double content,
                                double unit) const {
   const double length = q_length_[i * dumped_.heads + h] * k_length_[j];
-  return kRoundings * (kFloatUnit * length + unit * (std::fabs(z) + std::fabs(content)));
+  return kStageRoundings * (kStageUnit * length + unit * (std::fabs(z) + std::fabs(content)));
 }
 
 // A number that all scores of a query have in common changes nothing: both are compared without it.
@@ -149,10 +149,10 @@ double StageJudge::weight_error(const AttentionTried& tried, std::size_t h, std:
     if ((*tried.seen)[i * dumped_.keys + j] == 0) continue;
     const std::size_t n = dumped_.at(h, i, j);
     const double z = (*tried.content)[n] * tried.content_times + (*tried.bias)[n];
-    most = std::max(most, dumped_scores ? kRoundings * unit * std::fabs(z)
+    most = std::max(most, dumped_scores ? kStageRoundings * unit * std::fabs(z)
                                         : score_error(h, i, j, z, (*tried.content)[n] * tried.content_times, unit));
   }
-  return 2 * most + kRoundings * std::max({kFloatUnit, dumped_.weights_unit, dumped_.unit});
+  return 2 * most + kStageRoundings * std::max({kStageUnit, dumped_.weights_unit, dumped_.unit});
 }
 
 Left StageJudge::of_weights(const AttentionTried& tried, bool dumped_scores) const {
@@ -184,9 +184,9 @@ Left StageJudge::of_out(const AttentionTried& tried, std::optional<AttentionStag
   std::vector<double> sizes = *tried.v;
   for (double& x : sizes) x = std::fabs(x);
   const std::vector<double> bound = summed_values(p, sizes, tried.v_in_turn, dumped_);
-  const double unit = std::max({kFloatUnit, dumped_.out_unit, dumped_.unit});
+  const double unit = std::max({kStageUnit, dumped_.out_unit, dumped_.unit});
   each_row([&](std::size_t h, std::size_t i) {
-    const double error = has_weights ? kRoundings * std::max(unit, dumped_.weights_unit)
+    const double error = has_weights ? kStageRoundings * std::max(unit, dumped_.weights_unit)
                                      : weight_error(tried, h, i, before == AttentionStage::scores);
     double rest = 0.0;
     double allowed = 0.0;
@@ -194,7 +194,7 @@ Left StageJudge::of_out(const AttentionTried& tried, std::optional<AttentionStag
       const std::size_t n = (i * dumped_.heads + h) * dumped_.value_dim + c;
       const double d = dumped_.out[n] - made[n];
       rest += d * d;
-      const double may = error * bound[n] + kRoundings * unit * std::fabs(made[n]);
+      const double may = error * bound[n] + kStageRoundings * unit * std::fabs(made[n]);
       allowed += may * may;
     }
     allowed += 0x1p-120;
