@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "diagnose/noise.h"
@@ -61,6 +62,17 @@ Suspicion suspicion(const MeasuredTable& table, const Hypothesis& h) {
       stretch.add(information, f * place, off, may);
     }
   }
+  // Pairs that turn by so much, radians, and the part of it that has to show.
+  constexpr double kTurns = 0.3;
+  constexpr double kShows = 0.3;
+  double least_power = std::numeric_limits<double>::infinity();
+  for (std::size_t p = 0; p < table.pairs; ++p) {
+    const std::size_t axis =
+        h.axis_of_pair == nullptr || h.axis_of_pair->empty() ? 0 : static_cast<std::size_t>((*h.axis_of_pair)[p]);
+    const auto [low, high] = std::ranges::minmax(h.places->axes[axis]);
+    const double f = std::fabs(h.frequencies->inv_freq[p]);
+    if (f * (high - low) >= kTurns) least_power = std::min(least_power, kShows * f * std::sqrt(pairs[p].squares));
+  }
   double most = 0.0;
   for (const Direction& one : pairs) most = std::max(most, one.excess());
   for (const Direction& one : rows) most = std::max(most, one.excess());
@@ -72,7 +84,8 @@ Suspicion suspicion(const MeasuredTable& table, const Hypothesis& h) {
     // The variance itself was measured.
     return std::sqrt(2 * t * (1 + 2 * std::sqrt(t / freedom)));
   };
-  return most > limit(kFalseAlarm) ? Suspicion::wrong : most > limit(kUnnamed) ? Suspicion::open : Suspicion::none;
+  if (most > limit(kFalseAlarm)) return Suspicion::wrong;
+  return most > limit(kUnnamed) || least_power < limit(kFalseAlarm) ? Suspicion::open : Suspicion::none;
 }
 
 }  // namespace posenc::inline v0_2::port

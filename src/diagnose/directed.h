@@ -12,7 +12,9 @@ namespace posenc::inline v0_2::port {
 
 enum class Suspicion : std::uint8_t {
   none,
-  open,   // one true hypothesis of a thousand looks like this
+  // One true hypothesis of a thousand looks like this; or a pair that turns is measured so badly that a frequency of a
+  // third more would not show.
+  open,
   wrong,  // one of a million
 };
 

@@ -32,7 +32,8 @@ struct Explanation {
 struct Explained {
   std::vector<Explanation> as_good;  // equally simple, none of which the data rejects; none: nothing known explains it
   std::vector<std::string> alike;    // changes that would make the same numbers here, a sentence each
-  // The plan is within noise, but one number of it looks off, as those of one right port in a thousand do.
+  // The plan is within noise, but one number of it looks off, as those of one right port in a thousand do, or noise
+  // hides whether it is.
   bool suspect = false;
 };
 

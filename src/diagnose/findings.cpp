@@ -262,7 +262,7 @@ void add_explained(const Report& report, const Explained& explained, Diagnosis& 
     out.dump = dump_words(report);
   }
   if (plan && explained.suspect) {
-    out.undecided.push_back("one number of the rotation looks off by what noise makes of one right port in a thousand");
+    out.undecided.push_back("noise hides whether each pair turns by its own frequency");
     if (out.findings.empty()) out.verdict = PortVerdict::cannot_tell;
     out.dump = dump_words(report);
   }
