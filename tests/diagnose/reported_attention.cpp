@@ -1,5 +1,5 @@
-// Faults of attention that others' projects had, each with the thread that tells of it. diagnose_attention() was not
-// built with them: they were written before anybody looked at what it says of them.
+// Faults of attention that others' projects had, with the threads that tell of them, and a few that are easily made.
+// diagnose_attention() was not built with them: they were written before anybody looked at what it says of them.
 #include <cmath>
 
 #include "diagnose/attention_port.h"

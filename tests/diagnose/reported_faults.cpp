@@ -172,7 +172,7 @@ void add_of_numbers(std::vector<Fault>& out) {
                            port.inv_freq = plain_frequencies(base, plan.channels);
                            return x.sizes.tokens > 1;
                          }));
-  // ggml-org/llama.cpp 8995: factors of frequencies multiplied where they divide.
+  // Factors of frequencies multiplied where they divide.
   out.push_back(reported("reported: factors of frequencies the wrong way", {PortFact::scaling},
                          [](Port& port, const PortedPlan& plan, const Tensor& x) {
                            const Rope& of = reported_rope(plan);
@@ -208,7 +208,7 @@ void add_of_numbers(std::vector<Fault>& out) {
                            }
                            return x.sizes.tokens > 1;
                          }));
-  // huggingface/transformers 48652: queries come multiplied by the softmax scale.
+  // Queries that come multiplied by the softmax scale, as OPT's do.
   out.push_back(reported("reported: the softmax scale in the queries", {PortFact::attention_factor, PortFact::norm},
                          [](Port& port, const PortedPlan& plan, const Tensor& x) {
                            port.factor /= std::sqrt(static_cast<double>(plan.channels));
@@ -268,7 +268,7 @@ void add_of_positions(std::vector<Fault>& out) {
   // vllm-project/vllm 10403: a later chunk of the prompt is counted from one too far.
   out.push_back(reported("reported: the second chunk one too far", {PortFact::positions},
                          positions([](double t) { return t < 16 ? t : t + 1; }, 24)));
-  // hao-ai-lab/DistCA 56: a rank of context parallelism has the first and the last chunk, and counts through.
+  // A rank of context parallelism has the first and the last chunk, and the last chunk's positions.
   out.push_back(reported("reported: chunks 0 and 3 of four", {PortFact::positions},
                          positions([](double t) { return t < 12 ? t : t + 24; }, 24)));
   // Of a mask with holes: hidden tokens do not count, and stand where the one before them does.
