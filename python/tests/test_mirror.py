@@ -36,8 +36,8 @@ EXCEPTIONS = {
     "Info": "info gives a dict",
     "LineAllocator": "where the rows of a table lie is its own affair",
     "PositionRange": "a whole number",
-            "and are are_weights arguments diagnose diagnose_both diagnose_pairing ExplainedKey Extension ExtensionStudy has it JSON members of own"
-            " PairingDiagnosis posenc scores study_extension the their weights"
+    "are_weights": "posenc diagnose has it",
+    **dict.fromkeys("Extension ExplainedKey ExtensionStudy".split(), "members of the JSON of study_extension"),
     "override_plan": "override",
     "Preset": "presets gives their names, and preset_plan what is in one",
     "Problem": "the words of a ValueError",
