@@ -9,12 +9,17 @@ from __future__ import annotations
 import functools
 import json
 import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from . import _posenc
+from ._composed.check import layer_problem, stand_in
+from ._composed.layer import TERMS, ComposedLayer
 from ._tables import table_text, value_of, value_text
 from ._tables import table_of as table_from_text
 
@@ -67,9 +72,20 @@ _WEIGHTS = {
 }
 
 
+# Members of learned tables that are learned tables themselves.
+_NESTED = {
+    "positions": "TransformerXlWeights",
+    "hidden": "Linear",
+    "out": "Linear",
+    "keys": "Linear",
+    "queries": "Linear",
+    "layers": "Linear",
+}
+
+
 def _tensor(array: Any) -> Tensor:
     if isinstance(array, Tensor):
-        return array.detach()
+        return array
     if hasattr(array, "__dlpack__") and type(array).__module__.partition(".")[0] != "numpy":
         return torch.from_dlpack(array)
     if str(getattr(array, "dtype", "")) == "bfloat16":
@@ -83,6 +99,8 @@ def _tensor(array: Any) -> Tensor:
 def _taken_apart(value: Any, tensors: list[Tensor]) -> Any:
     """The value as JSON has it; arrays go to the end of `tensors`, and their number takes their place."""
     name = type(value).__name__
+    if isinstance(value, _Members):
+        return {value.kind: {key: _taken_apart(one, tensors) for key, one in value.members.items()}}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple)):
@@ -104,11 +122,60 @@ def _put_together(value: Any, tensors: list[Tensor]) -> Any:
     return _WEIGHTS[name](**{key: _put_together(one, tensors) for key, one in members.items()})
 
 
+def _members(kind: str, given: Any) -> Any:
+    """A dict of a table's members as its class would have it; an object of the class is left as it is."""
+    if isinstance(given, (list, tuple)):
+        return [_members(kind, one) for one in given]
+    if not isinstance(given, Mapping):
+        return given
+    return _Members(kind, {name: _members(_NESTED.get(name, ""), one) for name, one in given.items() if one is not None})
+
+
+class _Members:
+    """What a class of learned tables has, with tensors that may require a gradient, which the class refuses."""
+
+    def __init__(self, kind: str, members: dict[str, Any]) -> None:
+        self.kind, self.members = kind, members
+
+
+def _named(parts: Any, path: str = "") -> Iterator[tuple[int, str]]:
+    """The tensors of parts, by number, and where each stands: "score_weights.0.table"."""
+    if isinstance(parts, list):
+        for place, one in enumerate(parts):
+            yield from _named(one, f"{path}.{place}")
+    if isinstance(parts, dict):
+        ((name, members),) = parts.items()
+        if name == "tensor":
+            yield members, path
+        else:
+            for key, one in members.items():
+                yield from _named(one, f"{path}.{key}")
+
+
+def filled(parts: Any, tensors: Sequence[Tensor]) -> Any:
+    """The same as plain dicts and lists of tensors: what _composed takes."""
+    if isinstance(parts, list):
+        return [filled(one, tensors) for one in parts]
+    if not isinstance(parts, dict):
+        return parts
+    for name, members in parts.items():
+        if name == "tensor":
+            return tensors[members]
+        return {key: filled(one, tensors) for key, one in members.items()}
+    return {}
+
+
 class Layer:
     """A LayerPlan and its learned tables, for graphs: score_weights, value_weights and sinks as attend has them.
 
-    Or a PreparedLayer, which has its tables. Tables are shared with the caller, and are constants of a graph. It may be
-    copied, pickled and saved with a module that has it.
+    Or a PreparedLayer, which has its tables. Tables are shared with the caller, and are constants of a graph that was
+    exported. It may be copied, pickled and saved with a module that has it.
+
+    A table that is trained, a tensor that requires a gradient, comes in a dict of the members of its class:
+    score_weights=[{"table": table}] for [T5Weights(table=table)]. In a dict FIRE's c and threshold may be tensors too, and
+    ALiBi may have slopes, [heads]. inv_freq: learned frequencies, one tensor [pairs] or None for each main rotation.
+
+    names: of each of `weights`, where it stands: "score_weights.0.table". attend's `tables` takes others in their place.
     """
 
     def __init__(self, layer: _posenc.LayerPlan | _posenc.PreparedLayer, **weights: Any) -> None:
@@ -126,12 +193,51 @@ class Layer:
         self.weights: list[Tensor] = []
         if "score_weights" in weights:
             weights["score_weights"] = tuple(weights["score_weights"])  # an iterator can be asked once
-        self._given = weights
+        self._given = dict(weights)
+        inv_freq = weights.pop("inv_freq", None)
+        if weights.get("score_weights"):
+            kinds = [TERMS[type(term)].weights or "AlibiWeights" for term in plan.score]
+            kinds += [""] * (len(weights["score_weights"]) - len(kinds))
+            weights["score_weights"] = [_members(kind, one) for kind, one in zip(kinds, weights["score_weights"])]
+        if "value_weights" in weights:
+            weights["value_weights"] = _members("ShawWeights", weights["value_weights"])
         parts = {name: _taken_apart(value, self.weights) for name, value in weights.items()}
+        self.parts = {name: list(of) if isinstance(of, list) else of for name, of in parts.items()}
+        self.kernel_lacks = "" if inv_freq is None else "learned frequencies"
+        if inv_freq is not None:
+            self.parts["inv_freq"] = _taken_apart(list(inv_freq), self.weights)
+        for place, of in enumerate(parts.get("score_weights") or []):
+            if isinstance(of, dict) and "AlibiWeights" in of:
+                self.kernel_lacks, parts["score_weights"][place] = "learned slopes", None
+        self.names = [path for _, path in sorted((at, name + path) for name, of in self.parts.items() for at, path in _named(of))]
+        self.plan = plan
+        self._make_composed(parts)
         is_prepared = plan is not layer
         self.text = json.dumps([value_text(plan), is_prepared, parts], separators=(",", ":"))
         if is_prepared:
             _prepared[_key(self.text, self.weights)] = self
+
+    def _make_composed(self, parts: dict[str, Any]) -> None:
+        """The layer in torch's operations; what it is refused for, the call says."""
+        self.composed: ComposedLayer | None = None
+        self.problem: str | None = None  # what every call is refused for, and every call without a length
+        self.needs_length: str | None = None
+        kept = unset_fake_temporarily() if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) else nullcontext()
+        with kept:
+            try:
+                weights = {name: _put_together(of, [stand_in(x) for x in self.weights]) for name, of in parts.items()}
+                self.problem = layer_problem(self.plan, weights)
+                if self.problem is not None and layer_problem(self.plan, weights, length=1) is None:
+                    self.needs_length, self.problem = self.problem, None
+                if self.problem is None:
+                    self.composed = ComposedLayer(self.plan)
+            except ValueError as problem:
+                self.problem = str(problem)
+
+    def learned(self, tables: Sequence[Tensor] | None = None) -> dict[str, Any]:
+        """Its tables, or others in their place, as _composed takes them."""
+        tensors = self.weights if tables is None else tables
+        return {name: filled(of, tensors) for name, of in self.parts.items()}
 
     def __reduce__(self) -> tuple[Any, ...]:
         if isinstance(self.layer, _posenc.PreparedLayer):
@@ -174,6 +280,7 @@ def _parsed(text: str) -> tuple[_posenc.LayerPlan, bool, dict[str, Any]]:
 def call_of(text: str, weights: list[Tensor]) -> tuple[Any, dict[str, Any]]:
     """The layer of a Layer's text, and attend's keyword arguments: its learned tables."""
     plan, is_prepared, parts = _parsed(text)
+    weights = [x.detach() for x in weights]
     if not is_prepared:
         return plan, {name: _put_together(value, weights) for name, value in parts.items()}
     key = _key(text, weights)

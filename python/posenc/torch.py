@@ -18,22 +18,25 @@ RotaryTable and a LayerPlan, from which any process makes them again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from . import _posenc
+from . import _attend_operator, _posenc, _torch_attend
 from ._capture import capture, load_dump, save_dump
 from ._flex_attention import mask_mod, score_mod
 from ._forward_mode import has_duals, is_transformed, one_at_a_time, refuse_duals
 from ._graph_arguments import Layer, Table, call_of, table_of
+from ._torch_attend import Backend, Chosen
 
 __all__ = [
     "Layer",
     "Table",
     "attend",
+    "backend_of",
     "capture",
     "load_dump",
     "mask_mod",
@@ -230,35 +233,60 @@ def _(
 
 
 def _no_backward(ctx: Any, grad: Tensor) -> None:
-    raise NotImplementedError(
-        "[attend] has no backward pass: call it under torch.no_grad(), or train with torch's own softmax and matmul on "
-        "scores by score_mod (docs/torch.md, Training); FlexAttention has a backward pass on GPUs alone"
-    )
+    _attend_operator.no_backward(ctx, grad)
 
 
 _attend.register_autograd(_no_backward)
 
 
 def attend(
-    layer: Layer, q: Tensor, k: Tensor, v: Tensor, *, attn_mask: Tensor | None = None, bias: Tensor | None = None
-) -> Tensor:
-    """Attention with all schemes of a layer, in one pass over the keys; it has no backward pass, and no forward-mode
-    derivative: NotImplementedError.
+    layer: Layer,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    attn_mask: Tensor | None = None,
+    bias: Tensor | None = None,
+    q_positions: Any = None,
+    k_positions: Any = None,
+    q_order: Any = None,
+    k_order: Any = None,
+    cu_seqlens_q: Any = None,
+    cu_seqlens_k: Any = None,
+    prefix: int = 0,
+    q_segments: Any = None,
+    k_segments: Any = None,
+    log_forget: Tensor | None = None,
+    row_gate: Tensor | None = None,
+    length: int | None = None,
+    q_rotated: bool = False,
+    k_rotated: bool = False,
+    tables: Sequence[Tensor] | None = None,
+    lse: bool = False,
+    backend: Backend = "auto",
+) -> Any:
+    """Attention with all schemes of a layer; differentiable in q, k, v, bias, log_forget, row_gate and every table.
 
-    q: [tokens, heads, head_dim] or [batch, heads, tokens, head_dim]; k, v likewise, with kv_heads. attn_mask: bool, seen
-    besides the plan's mask; bias: added to the scores; both [queries, keys] up to rank 4. Returns the output, like q
-    with value_dim channels. ValueError for what does not fit.
+    q: [tokens, heads, head_dim] or [batch, heads, tokens, head_dim]; k, v likewise, with kv_heads; float32, float16,
+    bfloat16, or where it is composed float64. attn_mask: bool, seen besides the plan's mask; bias: added to the scores;
+    both [queries, keys] up to rank 4. All others as posenc.attend has them. tables: in place of layer.weights, in the order
+    of layer.names. Returns the output, like q with value_dim channels; with lse=True the pair of it and the log-sum-exp.
+
+    backend: "kernel" on the CPU, without a gradient; "flex", FlexAttention; "composed", operations of torch, on any
+    device, in chunks of queries, so that no matrix of queries times keys is there for a whole sequence. "auto" takes the
+    kernel where it can, on CUDA FlexAttention where that can, else composes; backend_of tells. ValueError for what does
+    not fit; what is wrong with numbers in tensors is not seen while a graph is made.
     """
-    _required(layer, Layer, "layer")
-    _require_cpu("attend", q=q, k=k, v=v, attn_mask=attn_mask, bias=bias)
-    if attn_mask is not None and attn_mask.dtype != torch.bool:
-        raise ValueError(
-            f"[attend] attn_mask must be of bool, True where a key is seen, but is of {attn_mask.dtype}: pass what is added "
-            "to scores (0 and -inf) as bias="
-        )
-    if bias is not None and bias.dtype == torch.bool:
-        raise ValueError(
-            "[attend] bias must be of numbers, which are added to scores, but is of torch.bool: pass which keys are seen as "
-            "attn_mask="
-        )
-    return _attend(q, k, v, attn_mask, bias, layer.weights, layer.text, layer.value_dim)
+    return _torch_attend.call(layer, q, k, v, dict(
+        attn_mask=attn_mask, bias=bias, q_positions=q_positions, k_positions=k_positions, q_order=q_order,
+        k_order=k_order, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, prefix=prefix, q_segments=q_segments,
+        k_segments=k_segments, log_forget=log_forget, row_gate=row_gate, length=length, q_rotated=q_rotated,
+        k_rotated=k_rotated,
+    ), tables, backend, lse)  # fmt: skip
+
+
+def backend_of(
+    layer: Layer, q: Tensor, k: Tensor, v: Tensor, *, tables: Sequence[Tensor] | None = None, backend: Backend = "auto", **given: Any
+) -> Chosen:
+    """(backend, reason): what attend computes this very call by, and why; arguments are attend's."""
+    return _torch_attend.choice(layer, q, k, v, given, tables, backend)

@@ -1,0 +1,77 @@
+"""attend on the CPU as an operator of torch, with all that a call may give: posenc::attend_call.
+
+Inputs that are tensors come in one list, and their names in one text; numbers as they are. It has no backward pass of
+its own: posenc.torch.attend takes composed operations where a gradient is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional, Tuple
+
+import torch
+from torch import Tensor
+
+from . import _posenc
+from ._graph_arguments import call_of
+
+OF_THREE = (torch.int32, torch.int64)
+
+
+@torch.library.custom_op("posenc::attend_call", mutates_args=(), device_types="cpu")
+def attend_call(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    inputs: List[Tensor],
+    names: str,
+    prefix: int,
+    length: Optional[int],
+    q_rotated: bool,
+    k_rotated: bool,
+    weights: List[Tensor],
+    layer: str,
+    value_dim: int,
+) -> Tuple[Tensor, Tensor]:
+    plan, keywords = call_of(layer, weights)
+    given: dict[str, Any] = {name: x.detach() for name, x in zip(names.split(), inputs)}
+    for name, x in given.items():
+        if name in ("cu_seqlens_q", "cu_seqlens_k", "q_segments", "k_segments"):
+            given[name] = x.to(torch.int32)
+        if name in ("q_order", "k_order"):
+            given[name] = x.to(torch.int64)
+        if name in ("q_positions", "k_positions"):
+            if x.dim() == 0:
+                given[name] = int(x)
+    numbers = {"prefix": prefix, "length": length, "q_rotated": q_rotated, "k_rotated": k_rotated}
+    out = q.new_empty((*q.shape[:-1], value_dim))
+    lse = q.new_empty(q.shape[:-1], dtype=torch.float32)
+    _posenc.attend(plan, q.detach(), k.detach(), v.detach(), out=out, lse=lse, **given, **numbers, **keywords)
+    return out, lse
+
+
+@attend_call.register_fake
+def _(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    inputs: List[Tensor],
+    names: str,
+    prefix: int,
+    length: Optional[int],
+    q_rotated: bool,
+    k_rotated: bool,
+    weights: List[Tensor],
+    layer: str,
+    value_dim: int,
+) -> Tuple[Tensor, Tensor]:
+    return q.new_empty((*q.shape[:-1], value_dim)), q.new_empty(q.shape[:-1], dtype=torch.float32)
+
+
+def no_backward(ctx: Any, *grads: Tensor) -> None:
+    raise NotImplementedError(
+        "[attend] has no backward pass by its kernel: leave backend= out, or say backend='composed', or call it under "
+        "torch.no_grad()"
+    )
+
+
+attend_call.register_autograd(no_backward)

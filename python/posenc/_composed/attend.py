@@ -1,0 +1,210 @@
+"""The equation of __init__.py for a call: a chunk of queries at a time, with the keys that these may see.
+
+In a backward pass a chunk is computed again of q, k, v and the tables (torch.utils.checkpoint), so that no score of
+another chunk is kept. Under torch.func's transforms, which have no place for that, all scores are kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from .check import numbers
+from .layer import ComposedLayer
+from .mask import broadcast
+from .numbers import computing
+from .part import Call, Part
+from .rotation import origins, rotated
+from .rows import Rows, Side, rows_of
+
+SCORES = 2**24  # numbers of a chunk for each query, key, head and sequence, at most: 64 MiB of float32
+LEAST_ROWS = 16  # of a chunk
+
+
+def _heads_first(x: Tensor) -> Tensor:
+    """[tokens, heads, channels] as a batch of one; rank 4 has heads first already."""
+    return x if x.dim() == 4 else x.transpose(0, 1)[None]
+
+
+def _products(q: Tensor, k: Tensor, groups: int) -> Tensor:
+    """q.k of each query head with its KV head: [batch, heads, queries, keys]."""
+    if groups == 1:
+        return q @ k.mT
+    each = q.unflatten(1, (-1, groups))
+    return (each.flatten(2, 3) @ k.mT).unflatten(2, (groups, -1)).flatten(1, 2)
+
+
+def _sums(weights: Tensor, v: Tensor, groups: int) -> Tensor:
+    """sum_j weights_ij v_j: [batch, heads, queries, channels]."""
+    if groups == 1:
+        return weights @ v
+    each = weights.unflatten(1, (-1, groups))
+    return (each.flatten(2, 3) @ v).unflatten(2, (groups, -1)).flatten(1, 2)
+
+
+class Attention:
+    """One call. What does not depend on the chunk is made here, once."""
+
+    def __init__(self, layer: ComposedLayer, learned: dict[str, Any], q: Tensor, k: Tensor, v: Tensor, given: Any) -> None:
+        self.layer, self.learned = layer, learned
+        dtype = computing(q, k, v)
+        q, k, v = (_heads_first(x).to(dtype) for x in (q, k, v))
+        batch, heads, queries, _ = q.shape
+        keys = k.shape[2]
+        self.rows: Rows = rows_of(layer.axes, batch, queries, keys, q.device, given)
+        numbers(layer, learned, self.rows)
+        per_row = {name: given[name] for name in ("log_forget", "row_gate", "q_segments", "k_segments")}
+        for name, x in per_row.items():
+            if x is not None:
+                rows = queries if name in ("row_gate", "q_segments") else keys
+                per_row[name] = torch.as_tensor(x).to(q.device).reshape(batch, rows, *([heads] if "_segments" not in name else []))
+        per_row["k_order"] = given["k_order"]
+        self.call = Call(q, k, self.rows, layer.heads, layer.kv_heads, layer.softmax_scale, per_row)
+        self.attn_mask, self.bias, self.prefix = given["attn_mask"], given["bias"], given["prefix"]
+        if self.bias is not None:
+            self.bias = self.bias.to(device=q.device, dtype=dtype)
+        self.groups = heads // k.shape[1]
+        inv_freq = learned.get("inv_freq") or [None] * len(layer.rotations)
+        self.frequencies = [
+            one.frequencies(given["length"], f, q.device) for one, f in zip(layer.rotations, inv_freq)
+        ]
+        self.q, self.k = self.placed(given["q_rotated"], given["k_rotated"])
+        self.v = v
+        if layer.value.rotates:
+            self.v = rotated(layer.rotations, v, self.rows.k.at, self.frequencies)
+        tables = learned.get("score_weights") or [None] * len(layer.terms)
+        self.states = [term.begin(of, self.call) for term, of in zip(layer.terms, tables)]
+        sinks = learned.get("sinks")
+        self.sinks = None if sinks is None else sinks.to(device=q.device, dtype=dtype)[:, None, None]
+        self.scale: Tensor | float = layer.softmax_scale
+        if layer.query_scale is not None:
+            wide = self.rows.q.at[0].to(torch.int64).to(self.frequencies_dtype(q.device))
+            self.scale = (layer.softmax_scale * layer.query_scale(wide)).to(dtype)[:, None, :, None]
+
+    def frequencies_dtype(self, device: torch.device) -> torch.dtype:
+        return torch.float32 if device.type == "mps" else torch.float64
+
+    def placed(self, q_rotated: bool, k_rotated: bool) -> tuple[list[Tensor], list[Tensor]]:
+        """Queries and keys, rotated to each place that a region has for them."""
+        rotations, call, rows = self.layer.rotations, self.call, self.rows
+        if not self.layer.has_regions:
+            q = call.q if q_rotated else rotated(rotations, call.q, rows.q.at, self.frequencies)
+            k = call.k if k_rotated else rotated(rotations, call.k, rows.k.at, self.frequencies)
+            return [q], [k]
+        variants = self.layer.region.variants(rows.q.at[0], rows.k.at[0])
+        axes = self.layer.axes
+        q_all = [rotated(rotations, call.q, [one.q] * axes, self.frequencies) for one in variants]
+        return q_all, [rotated(rotations, call.k, [one.k] * axes, self.frequencies) for one in variants]
+
+    # ---- a chunk ----
+
+    def products(self, part: Part) -> Tensor:
+        layer = self.layer
+        q = [x[:, :, part.first : part.end] for x in self.q]
+        k = [x[:, :, part.low : part.high] for x in self.k]
+        for rotation in layer.rotations:
+            if rotation.scale_base is None:
+                continue
+            of_q, of_k = part.of_q, part.of_k
+            q_first, k_first = origins(of_q.at[0], of_k.at[0], of_q.sequence, of_k.sequence)
+            q = [rotation.decayed(x, of_q.at[0] - q_first) for x in q]
+            k = [rotation.decayed(x, k_first - of_k.at[0]) for x in k]
+        score = _products(q[0], k[0], self.groups)
+        picks = layer.region.picks(part.of_q.at[0][..., :, None], part.of_k.at[0][..., None, :])
+        for pick, of_q_placed, of_k_placed in zip(picks, q[1:], k[1:]):
+            score = torch.where(pick[:, None], _products(of_q_placed, of_k_placed, self.groups), score)
+        return score
+
+    def seen(self, part: Part) -> Tensor | None:
+        seen = self.layer.mask.seen(part.of_q, part.of_k, self.prefix)
+        seen = None if seen is None else seen[:, None]
+        if self.attn_mask is None:
+            return seen
+        given = broadcast(self.attn_mask, (part.first, part.end), (part.low, part.high))
+        return given if seen is None else seen & given
+
+    def scores(self, part: Part) -> Tensor:
+        """z, -inf where the query does not see the key."""
+        layer = self.layer
+        terms = list(zip(layer.terms, self.states))
+        x = self.products(part)
+        for term, state in terms:
+            if term.is_content:
+                x = x + term.scores(state, part)
+        scale = self.scale
+        x = x * (scale[:, :, part.first : part.end] if isinstance(scale, Tensor) else scale)
+        part.x = x
+        y = layer.cap * torch.tanh(x / layer.cap) if layer.cap is not None and layer.caps_first else x
+        for term, state in terms:
+            if not term.is_content:
+                y = y + term.scores(state, part)
+        if self.bias is not None:
+            y = y + broadcast(self.bias, (part.first, part.end), (part.low, part.high))
+        if layer.cap is not None and not layer.caps_first:
+            y = layer.cap * torch.tanh(y / layer.cap)
+        return y if part.seen is None else torch.where(part.seen, y, -torch.inf)
+
+    def chunk(self, first: int, end: int) -> tuple[Tensor, Tensor]:
+        """Output [batch, heads, end - first, value_dim] and log-sum-exp [batch, heads, end - first], without the sink."""
+        low, high = self.layer.mask.keys(self.rows, first, end)
+        call, rows = self.call, self.rows
+        of_q: Side = rows.q.part(first, end)
+        of_k: Side = rows.k.part(low, high)
+        part = Part(call, call.q[:, :, first:end], call.k[:, :, low:high], first, end, low, high, of_q, of_k)
+        part.seen = self.seen(part)
+        z = self.scores(part)
+        largest = z.amax(dim=-1, keepdim=True).detach()
+        largest = torch.where(largest == -torch.inf, 0.0, largest)
+        sums = torch.exp(z - largest).sum(dim=-1)
+        lse = largest[..., 0] + torch.log(torch.where(sums == 0, 1.0, sums))
+        lse = torch.where(sums == 0, -torch.inf, lse)
+        if self.sinks is not None:
+            largest = torch.maximum(largest, self.sinks.detach())
+        weights = torch.exp(z - largest)
+        total = weights.sum(dim=-1, keepdim=True)
+        if self.sinks is not None:
+            total = total + torch.exp(self.sinks - largest)
+        weights = weights / torch.where(total == 0, 1.0, total)
+        out = _sums(weights, self.v[:, :, low:high], self.groups)
+        added = self.layer.value.added(self.learned.get("value_weights"), weights, part, out.shape[-1])
+        if added is not None:
+            out = out + added
+        if self.layer.value.rotates_back:
+            out = rotated(self.layer.rotations, out, of_q.at, self.frequencies, "inverse")
+        return out, lse
+
+    def rows_of_a_chunk(self) -> int:
+        per_row = self.call.q.shape[0] * max(self.layer.heads, self.layer.width) * max(self.rows.keys, 1)
+        return max(LEAST_ROWS, SCORES // per_row)
+
+    def __call__(self) -> tuple[Tensor, Tensor]:
+        queries, step = self.rows.queries, self.rows_of_a_chunk()
+        if self.rows.keys == 0 or queries == 0:
+            shape = self.call.q.shape[:-1]
+            return self.v.new_zeros((*shape, self.layer.value_dim)), self.v.new_full(shape, -torch.inf)
+        if queries <= step:
+            return self.chunk(0, queries)
+        again = torch.is_grad_enabled() and not torch._C._are_functorch_transforms_active()
+        parts = []
+        for first in range(0, queries, step):
+            ends = first, min(first + step, queries)
+            if again:
+                parts.append(checkpoint(self.chunk, *ends, use_reentrant=False, preserve_rng_state=False))
+            else:
+                parts.append(self.chunk(*ends))
+        return torch.cat([out for out, _ in parts], dim=2), torch.cat([lse for _, lse in parts], dim=2)
+
+
+def attend(
+    layer: ComposedLayer, learned: dict[str, Any], q: Tensor, k: Tensor, v: Tensor, given: dict[str, Any]
+) -> tuple[Tensor, Tensor]:
+    """Output like q, and the log-sum-exp. Arguments have passed check.py."""
+    with contextlib.nullcontext() if q.device.type == "meta" else torch.autocast(q.device.type, enabled=False):
+        out, lse = Attention(layer, learned, q, k, v, given)()
+    if q.dim() == 3:
+        out, lse = out[0].transpose(0, 1), lse[0].transpose(0, 1)
+    return out.to(q.dtype), lse
