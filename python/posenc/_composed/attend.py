@@ -152,6 +152,8 @@ class Attention:
         """Output [batch, heads, end - first, value_dim] and log-sum-exp [batch, heads, end - first], without the sink."""
         low, high = self.layer.mask.keys(self.rows, first, end)
         call, rows = self.call, self.rows
+        if low == high:
+            return self.nothing(call.q[:, :, first:end])
         of_q: Side = rows.q.part(first, end)
         of_k: Side = rows.k.part(low, high)
         part = Part(call, call.q[:, :, first:end], call.k[:, :, low:high], first, end, low, high, of_q, of_k)
@@ -177,6 +179,10 @@ class Attention:
             out = rotated(self.layer.rotations, out, of_q.at, self.frequencies, "inverse")
         return out, lse
 
+    def nothing(self, q: Tensor) -> tuple[Tensor, Tensor]:
+        """Of queries that see no key."""
+        return q.new_zeros((*q.shape[:-1], self.layer.value_dim)), q.new_full(q.shape[:-1], -torch.inf)
+
     def rows_of_a_chunk(self) -> int:
         per_row = self.call.q.shape[0] * max(self.layer.heads, self.layer.width) * max(self.rows.keys, 1)
         return max(LEAST_ROWS, SCORES // per_row)
@@ -184,8 +190,7 @@ class Attention:
     def __call__(self) -> tuple[Tensor, Tensor]:
         queries, step = self.rows.queries, self.rows_of_a_chunk()
         if self.rows.keys == 0 or queries == 0:
-            shape = self.call.q.shape[:-1]
-            return self.v.new_zeros((*shape, self.layer.value_dim)), self.v.new_full(shape, -torch.inf)
+            return self.nothing(self.call.q)
         if queries <= step:
             return self.chunk(0, queries)
         again = torch.is_grad_enabled() and not torch._C._are_functorch_transforms_active()

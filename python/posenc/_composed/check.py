@@ -266,10 +266,10 @@ def numbers(layer: ComposedLayer, learned: dict[str, Any], rows: Any) -> None:
         for name, least in term.least.items():
             x = tables[name]
             if is_readable(x) and not bool((torch.as_tensor(x) >= least).all()):
-                worst = float(torch.as_tensor(x).min())
+                worst = float(torch.as_tensor(x).detach().min())
                 raise ValueError(f"[kerple_bias] {name} must be at least {least:g}, as training clamps it but is {worst:g}")
         for name in term.above:
-            if is_readable(tables[name]) and not float(tables[name]) > 0:
+            if is_readable(tables[name]) and not float(torch.as_tensor(tables[name]).detach()) > 0:
                 refuse(f"weights.score[{place}]", "have c and threshold above 0", "otherwise")
         for axis, largest in term.whole_axes.items():
             if not term.whole_with_table or (tables.get("positions") or tables).get("table") is not None:

@@ -79,8 +79,9 @@ class Part:
 
     def of_rows(self, scores: Tensor, row: Tensor) -> Tensor:
         """scores [.., queries, rows] of each query, at the row of each key: row [1 or batch, queries, keys]."""
-        row = row[:, None].expand(*scores.shape[:-1], row.shape[-1])
-        return torch.gather(scores, -1, row)
+        batch = max(scores.shape[0], row.shape[0])
+        row = row[:, None].expand(batch, *scores.shape[1:-1], row.shape[-1])
+        return torch.gather(scores.expand(batch, *scores.shape[1:]), -1, row)
 
 
 def of_heads(x: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import torch
 from torch import Tensor
 
 HALF_UNIT = 2.0**-24
@@ -57,3 +58,36 @@ def in_double(largest: float, terms: int) -> float:
     """Two sums in double, in any order, of so many terms whose magnitudes add up to `largest`: a rounding a term, and
     16 for what a term is made of (powers, angles of at most 16, cos and sin, an exponential of a score)."""
     return 2 * (terms + 16) * largest * 2.0**-53
+
+
+def scheme(
+    q: Tensor, k: Tensor, v: Tensor, scale: float, largest: float, terms: int, keys: int, unit: float = 2.0**-53, angle: float = 0.0
+) -> float:
+    """Two outputs of attention with any scheme, of a rounding `unit`. largest: of the scores, biases included; terms:
+    products that one score is a sum of; angle: how far angles are off; scale: with the query's and attention factor's.
+
+    A score rounds once a product and 32 times more for what terms are made of (an exponential, a logarithm, cos and sin,
+    their products and sums, a cap), of magnitudes that add up to the lengths' product and the largest score; an output,
+    as `attended` has it, once a key, twice, and 4 times. Roundings are taken as independent and even between -1 and 1
+    unit: n of them add up to less than 6 of their standard deviations, sqrt(n / 3). A weight has twice the score's error.
+    """
+    lengths = abs(scale) * float(q.norm(dim=-1).max()) * float(k.norm(dim=-1).max())
+    score = 6 * math.sqrt((terms + 32) / 3) * (lengths + largest) * unit + 2 * angle * lengths
+    value = float(v.abs().max())
+    return 2 * value * (2 * score + 6 * math.sqrt((4 + 2 * keys) / 3) * unit) + angle * value
+
+
+def product_angle(largest_position: float, largest_inv_freq: float) -> float:
+    """An angle that is one product in float64 of a position and a frequency, against the real number."""
+    return largest_position * largest_inv_freq * 2.0**-53
+
+
+def central_difference(rounding: float, step: float, third: float) -> float:
+    """A central difference quotient against the derivative: both results are off by `rounding`, over twice the step;
+    what is left out of the series is step^2 / 6 of the third derivative, at most `third`."""
+    return 2 * rounding / (2 * step) + step**2 / 6 * third
+
+
+def stored(largest: float, dtype: torch.dtype) -> float:
+    """A number up to `largest`, rounded once to the type that it is stored in, and the same rounded by another."""
+    return 2 * largest * {torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}.get(dtype, 0.0)

@@ -1,0 +1,509 @@
+"""posenc.torch.attend in operations of torch: every scheme against the float64 reference and the kernels, its gradients,
+its graphs, other devices, and what it refuses."""
+
+from __future__ import annotations
+
+import math
+import typing
+
+import pytest
+import torch
+
+import bounds
+import posenc
+import posenc.torch
+import scheme_cases
+from posenc._composed import attend as composed
+from posenc._composed import layer as stages
+from posenc._composed.query_scale import SCALES
+from posenc._composed.regions import REGIONS
+from posenc._composed.values import VALUES
+from scheme_cases import ARRANGEMENTS, CASES, Arrangement, Call
+
+SMALL = Arrangement("small", posenc.Mask(), batch=2, queries=4, keys=5, places="scattered")
+NEAR = Arrangement("near", posenc.Mask(kind="bidirectional"), batch=2, queries=3, keys=4)
+ratios: list[float] = []
+
+
+@pytest.fixture
+def chunks_of_three(monkeypatch):
+    monkeypatch.setattr(composed, "SCORES", 1)
+    monkeypatch.setattr(composed, "LEAST_ROWS", 3)
+
+
+def factor_of(plan):
+    factor = 1.0
+    for one in plan.rotate:
+        factor *= posenc.frequencies(one.rope).attention_factor
+    return factor
+
+
+def bound_of(call, unit):
+    """bounds.scheme of a call: what is largest in it is the reference's to say."""
+    plan, factor = call.plan, factor_of(call.plan)
+    position = max([64.0, *(float(torch.as_tensor(x).abs().max()) for n, x in call.given.items() if n.endswith("_positions"))])
+    frequency = max([1.0, *(max(map(abs, posenc.frequencies(one.rope).inv_freq)) for one in plan.rotate)])
+    tau = 3.0 if plan.query_scale is not None else 1.0
+    layer = posenc.torch.Layer(plan, **{name: of for name, of in call.tables.items() if name != "inv_freq"})
+    from posenc._graph_arguments import call_of
+
+    of, keywords = call_of(layer.text, layer.weights)
+    given = {name: x for name, x in call.given.items()}
+    _, scores = posenc.reference.attend(of, call.q, call.k, call.v, scores="biased", **keywords, **given)
+    scores = torch.as_tensor(scores)
+    largest = float(scores[scores.isfinite()].abs().max()) if bool(scores.isfinite().any()) else 0.0
+    v = call.v * max(factor, 1.0)
+    if "value_weights" in call.tables:
+        v = v.abs().max() + call.tables["value_weights"]["table"].abs().max().reshape(1)
+    angle = bounds.product_angle(position, frequency)
+    scale = plan.softmax_scale * tau * factor**2
+    return bounds.scheme(call.q, call.k, v, scale, largest, call.case.terms, call.of.keys, unit, angle)
+
+
+def calls_of(case, seed=1):
+    for of in ARRANGEMENTS:
+        learned_and_packed = not case.kernel and "packed" in of.name
+        if scheme_cases.fits(case, of) and not learned_and_packed:
+            yield Call(case, of, seed)
+
+
+# ---- no scheme is forgotten ----
+
+
+def values_taken(member):
+    """Classes that this member of a LayerPlan takes."""
+    taken = set()
+    for name, kind in vars(posenc).items():
+        if not (isinstance(kind, type) and hasattr(kind, "__replace__")) or name == "LayerPlan":
+            continue
+        for arguments in ({}, {"pairing": "half"}, {"rope": scheme_cases.half()}):
+            try:
+                one = kind(**arguments)
+                made = posenc.LayerPlan(**{member: (one,) if member == "score" else one})
+            except (TypeError, ValueError):
+                continue
+            held = getattr(made, member)
+            if held == ((one,) if member == "score" else one):
+                taken.add(kind)
+    return taken
+
+
+@pytest.mark.parametrize(
+    ("member", "table"), [("score", stages.TERMS), ("regions", REGIONS), ("value", VALUES), ("query_scale", SCALES)]
+)
+def test_every_scheme_has_a_form(member, table):
+    taken = values_taken(member)
+    assert len(taken) >= 2
+    assert taken == {kind for kind in table if kind is not type(None)}
+    tried = set()
+    for case in CASES.values():
+        held = getattr(case.layer, member)
+        tried |= {type(one) for one in (held if member == "score" else (held,))}
+    assert taken <= tried
+
+
+def test_a_scheme_without_a_form_is_refused(monkeypatch):
+    monkeypatch.delitem(stages.TERMS, posenc.ForgetGate)
+    with pytest.raises(ValueError, match=r"ForgetGate must have a form in torch's operations"):
+        stages.ComposedLayer(posenc.LayerPlan(**scheme_cases.SIZES, score=(posenc.ForgetGate(),)))
+
+
+# ---- values ----
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_outputs_are_the_reference_s(name, chunks_of_three):
+    for call in calls_of(CASES[name]):
+        wanted, wanted_lse = call.reference(lse=True)
+        bound = bound_of(call, 2.0**-53)
+        for scores in (1, 2**24):
+            composed.SCORES = scores
+            out, lse = posenc.torch.attend(call.layer(), call.q, call.k, call.v, backend="composed", lse=True, **call.given)
+            assert out.shape == wanted.shape and out.dtype == torch.float64
+            off = float((out - wanted).abs().max())
+            assert off <= bound, call.of.name
+            ratios.append(off / bound)
+            seen = ~wanted_lse.isneginf()
+            assert torch.equal(seen, ~lse.isneginf())
+            largest = max(float(wanted_lse[seen].abs().max()), 1.0) if bool(seen.any()) else 1.0
+            assert not seen.any() or float((lse - wanted_lse)[seen].abs().max()) <= bound * largest
+
+
+def test_the_bounds_are_not_loose():
+    assert ratios and 0.01 <= max(ratios) <= 1
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.kernel])
+def test_outputs_are_the_kernels(name):
+    for call in list(calls_of(CASES[name]))[::2]:
+        if call.of.places == "far":  # a float32 has no room for biases of such places
+            continue
+        bound = bound_of(call, 2.0**-24)
+        layer = call.layer(torch.float32)
+        q, k, v = (x.float() for x in (call.q, call.k, call.v))
+        given = {n: x.float() if n in ("bias", "log_forget", "row_gate") else x for n, x in call.given.items()}
+        with torch.no_grad():
+            kernel, kernel_lse = posenc.torch.attend(layer, q, k, v, backend="kernel", lse=True, **given)
+            out, lse = posenc.torch.attend(layer, q, k, v, backend="composed", lse=True, **given)
+        assert out.dtype == torch.float32 and out.shape == kernel.shape
+        assert float((out - kernel).abs().max()) <= bound, call.of.name
+        assert torch.equal(lse.isneginf(), kernel_lse.isneginf())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_short_types_are_summed_in_float32(dtype):
+    call = Call(CASES["several at once"], NEAR)
+    layer = call.layer(dtype)
+    q, k, v = (x.to(dtype) for x in (call.q, call.k, call.v))
+    given = {n: x.to(dtype) if n == "log_forget" else x for n, x in call.given.items()}
+    wide = {n: x.float() if n == "log_forget" else x for n, x in given.items()}
+    out = posenc.torch.attend(layer, q, k, v, backend="composed", **given)
+    tables = [x.float() for x in layer.weights]
+    same = posenc.torch.attend(layer, q.float(), k.float(), v.float(), tables=tables, backend="composed", **wide)
+    assert out.dtype == dtype and torch.equal(out, same.to(dtype))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        again = posenc.torch.attend(layer, q.float(), k.float(), v.float(), tables=tables, backend="composed", **wide)
+    assert torch.equal(again, same)
+
+
+# ---- gradients ----
+
+LEARNED = ("bias", "log_forget", "row_gate")
+
+
+def function_of(call):
+    """attend of tensors alone, those that may be learned: and what they are."""
+    layer = call.layer()
+    names = [n for n in LEARNED if n in call.given]
+
+    def attend(q, k, v, *rest):
+        given = {**call.given, **dict(zip(names, rest[: len(names)]))}
+        return posenc.torch.attend(layer, q, k, v, tables=rest[len(names) :], lse=True, backend="composed", **given)
+
+    tensors = [call.q, call.k, call.v, *(call.given[n] for n in names), *layer.weights]
+    return attend, [x.detach().clone().requires_grad_() for x in tensors], ["q", "k", "v", *names, *layer.names]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients(name, chunks_of_three):
+    # The third derivative of an output along a direction of norm 1 is below 100 for scores of this size.
+    step = 1e-5
+    tolerance = bounds.central_difference(bounds.in_double(10.0, 64), step, 100.0)
+    for call in (Call(CASES[name], SMALL, 3), Call(CASES[name], NEAR, 3)):
+        attend, tensors, names = function_of(call)
+        assert torch.autograd.gradcheck(attend, tensors, eps=step, atol=tolerance, rtol=1e-6, fast_mode=True)
+        out, lse = attend(*tensors)
+        weights = scheme_cases.Random(5)(*out.shape)
+        total = (out * weights).sum() + torch.nan_to_num(lse, neginf=0.0).sum()
+        for gradient, of in zip(torch.autograd.grad(total, tensors), names):
+            assert bool(gradient.isfinite().all()), of
+            # FIRE's threshold is in reach of the nearest queries alone, and sinks without keys take nothing.
+            assert float(gradient.abs().max()) > 0 or "threshold" in of, of
+
+
+def test_nothing_that_is_kept_for_a_backward_pass_is_of_queries_times_keys(chunks_of_three):
+    call = Call(CASES["several at once"], Arrangement("long", posenc.Mask(), batch=1, queries=96, keys=96))
+    attend, tensors, _ = function_of(call)
+    kept = []
+
+    def pack(x):
+        kept.append(x.numel())
+        return x
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
+        out, _ = attend(*tensors)
+    assert max(kept) < 96 * 96
+    out.sum().backward()
+    assert all(x.grad is not None for x in tensors)
+
+
+# ---- graphs, transforms, devices ----
+
+GRAPHED = ["t5", "fire", "mlp", "transformer-xl clamped", "deberta v2", "cope", "forget gate", "xpos", "dual chunk", "several at once"]
+
+
+@pytest.mark.parametrize("name", GRAPHED)
+def test_compiled(name):
+    call = Call(CASES[name], NEAR)
+    attend, tensors, _ = function_of(call)
+    graph = torch.compile(lambda *x: attend(*x)[0], backend="aot_eager", fullgraph=True)
+    out, same = attend(*tensors)[0], graph(*tensors)
+    bound = bound_of(call, 2.0**-53)
+    assert float((out - same).abs().max()) <= bound
+    for one, other in zip(torch.autograd.grad(out.sum(), tensors, allow_unused=True), torch.autograd.grad(same.sum(), tensors, allow_unused=True)):
+        if one is None:
+            assert other is None
+        else:
+            assert torch.allclose(one, other, rtol=1e-9, atol=bound)
+
+
+def test_compiled_in_chunks(chunks_of_three):
+    call = Call(CASES["deberta v2"], Arrangement("ten", posenc.Mask(), batch=1, queries=10, keys=10))
+    attend, tensors, _ = function_of(call)
+    graph = torch.compile(lambda *x: attend(*x)[0], backend="aot_eager", fullgraph=True)
+    out, same = attend(*tensors)[0], graph(*tensors)
+    bound = bound_of(call, 2.0**-53)
+    assert float((out - same).abs().max()) <= bound
+    for one, other in zip(torch.autograd.grad(out.sum(), tensors), torch.autograd.grad(same.sum(), tensors)):
+        assert torch.allclose(one, other, rtol=1e-9, atol=bound)
+
+
+class Attending(torch.nn.Module):
+    def __init__(self, call):
+        super().__init__()
+        self.layer, self.given = call.layer(), call.given
+
+    def forward(self, q, k, v):
+        return posenc.torch.attend(self.layer, q, k, v, backend="composed", **self.given)
+
+
+@pytest.mark.parametrize("name", ["t5", "xpos", "several at once"])
+@pytest.mark.parametrize("strict", [False, True])
+def test_exported(name, strict):
+    call = Call(CASES[name], NEAR)
+    module = Attending(call)
+    program = torch.export.export(module, (call.q, call.k, call.v), strict=strict)
+    out = program.module()(call.q, call.k, call.v)
+    assert float((out - module(call.q, call.k, call.v)).abs().max()) <= bound_of(call, 2.0**-53)
+
+
+@pytest.mark.parametrize("name", ["t5", "cope", "several at once"])
+def test_vmap(name, chunks_of_three):
+    call = Call(CASES[name], NEAR)
+    layer = call.layer()
+    many = torch.stack([call.q, 2 * call.q])
+    mapped = torch.vmap(lambda q: posenc.torch.attend(layer, q, call.k, call.v, **call.given))(many)
+    for q, out in zip(many, mapped):
+        alone = posenc.torch.attend(layer, q, call.k, call.v, backend="composed", **call.given)
+        assert float((out - alone).abs().max()) <= bound_of(call, 2.0**-53)
+    table = layer.weights[0]
+    gradient = torch.func.grad(
+        lambda t: posenc.torch.attend(layer, call.q, call.k, call.v, tables=[t, *layer.weights[1:]], **call.given).sum()
+    )(table)
+    assert gradient.shape == table.shape and float(gradient.abs().max()) > 0
+
+
+def moved(call, device):
+    """The layer and all tensors of a call elsewhere."""
+    layer = posenc.torch.Layer(call.plan, **scheme_cases.mapped(call.tables, lambda x: x.to(device)))
+    q, k, v = (x.to(device).requires_grad_() for x in (call.q, call.k, call.v))
+    return layer, q, k, v, {n: x.to(device) if isinstance(x, torch.Tensor) else x for n, x in call.given.items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_on_meta_there_are_shapes(name):
+    layer, q, k, v, given = moved(Call(CASES[name], SMALL), "meta")
+    out = posenc.torch.attend(layer, q, k, v, **given)
+    assert out.device.type == "meta" and out.shape == (*q.shape[:-1], v.shape[-1])
+    out.sum().backward()
+    assert q.grad is not None and q.grad.shape == q.shape
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_traced_with_fake_cuda_tensors(name):
+    """Every operation knows which device it is for, so that a call on CUDA makes no tensor on the CPU."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    call = Call(CASES[name], SMALL)
+    with FakeTensorMode():
+        layer, q, k, v, given = moved(call, "cuda")
+        assert posenc.torch.backend_of(layer, q, k, v, **given).backend == "composed"
+        out = posenc.torch.attend(layer, q, k, v, **given)
+        assert out.device.type == "cuda" and out.shape == (*q.shape[:-1], v.shape[-1])
+        out.sum().backward()
+        assert q.grad is not None and q.grad.device.type == "cuda"
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="skipped: no CUDA device")
+@pytest.mark.parametrize("name", CASES)
+def test_on_a_gpu(name):
+    call = Call(CASES[name], NEAR)
+    layer, q, k, v, given = moved(call, "cuda")
+    out = posenc.torch.attend(layer, q, k, v, backend="composed", **given)
+    assert float((out.cpu() - call.reference()).abs().max()) <= bound_of(call, 2.0**-53)
+    out.sum().backward()
+    assert bool(q.grad.isfinite().all())
+
+
+def test_devices_are_not_mixed():
+    call = Call(CASES["t5"], NEAR)
+    layer = call.layer()
+    with pytest.raises(ValueError, match=r"\[attend\] k must be on meta, as q is, but is on cpu"):
+        posenc.torch.attend(layer, call.q.to("meta"), call.k, call.v.to("meta"), backend="composed")
+    with pytest.raises(ValueError, match=r"\[attend\] score_weights.0.table must be on meta, as q is, but is on cpu"):
+        posenc.torch.attend(layer, *(x.to("meta") for x in (call.q, call.k, call.v)), backend="composed")
+
+
+# ---- which backend ----
+
+
+def test_the_backend_is_told():
+    call = Call(CASES["t5"], NEAR)
+    layer, q, k, v = call.layer(torch.float32), call.q.float(), call.k.float(), call.v.float()
+
+    def told(*x, **more):
+        return posenc.torch.backend_of(layer, *x, **more)
+
+    assert told(q, k, v).backend == "kernel"
+    assert told(q.double(), k, v) == ("composed", "the kernels take float32, float16 and bfloat16")
+    asked = told(q.clone().requires_grad_(), k, v)
+    assert asked == ("composed", "a gradient is asked for")
+    with torch.no_grad():
+        assert told(q.clone().requires_grad_(), k, v).backend == "kernel"
+    assert told(q, k, v, tables=[layer.weights[0].clone().requires_grad_()]).backend == "composed"
+    assert told(q, k, v, backend="flex") == ("flex", "asked for")
+    with pytest.raises(ValueError, match="backend must be one of auto, kernel, flex, composed but is 'gpu'"):
+        posenc.torch.attend(layer, q, k, v, backend="gpu")
+    learned = Call(CASES["alibi learned slopes"], NEAR)
+    told = posenc.torch.backend_of(learned.layer(torch.float32), q, k, v)
+    assert told == ("composed", "the kernels take no learned slopes")
+
+
+def test_the_kernel_is_that_of_posenc():
+    call = Call(CASES["t5"], Arrangement("scattered", posenc.Mask(), batch=2, places="scattered"))
+    layer, q, k, v = call.layer(torch.float32), call.q.float(), call.k.float(), call.v.float()
+    weights = [posenc.T5Weights(table=layer.weights[0])]
+    wanted = posenc.attend(call.plan, q, k, v, score_weights=weights, **call.given)
+    assert torch.equal(posenc.torch.attend(layer, q, k, v, **call.given), wanted)
+    graph = torch.compile(lambda q: posenc.torch.attend(layer, q, k, v, **call.given), backend="aot_eager", fullgraph=True)
+    assert torch.equal(graph(q), wanted)
+
+
+FLEX = ["no positions", "alibi", "alibi column", "t5", "t5 both ways", "clipped", "kerple", "kerple power", "sandwich", "mlp", "rope", "sinks", "capped", "log n"]
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without")
+@pytest.mark.parametrize("name", FLEX)
+def test_flex_is_the_kernel_s(name):
+    for of in ARRANGEMENTS:
+        case = CASES[name]
+        if not scheme_cases.fits(case, of) or of.places not in ("by order", "run") or of.given.get("attn_mask") or of.given.get("orders"):
+            continue
+        call = Call(case, of)
+        layer, q, k, v = call.layer(torch.float32), call.q.float(), call.k.float(), call.v.float()
+        out, lse = posenc.torch.attend(layer, q, k, v, backend="flex", lse=True, **call.given)
+        wanted, wanted_lse = posenc.torch.attend(layer, q, k, v, backend="kernel", lse=True, **call.given)
+        assert float((out - wanted).abs().max()) <= bound_of(call, 2.0**-24), of.name
+        assert torch.equal(lse.isneginf(), wanted_lse.isneginf())
+
+
+def test_flex_says_what_it_cannot():
+    for name, why in (("cope", "depend on more than places"), ("grid", "more than places"), ("dual chunk", "regions"), ("xpos", "xPos"), ("shaw values", "values")):
+        call = Call(CASES[name], NEAR)
+        layer, q, k, v = call.layer(torch.float32), call.q.float(), call.k.float(), call.v.float()
+        with pytest.raises(ValueError, match=f"backend must be 'composed' or 'auto' but is 'flex', .*{why}"):
+            posenc.torch.attend(layer, q, k, v, backend="flex", **call.given)
+    call = Call(CASES["t5"], NEAR)
+    with pytest.raises(ValueError, match="no backward pass on the CPU"):
+        posenc.torch.attend(call.layer(torch.float32), call.q.float().requires_grad_(), call.k.float(), call.v.float(), backend="flex")
+
+
+# ---- what is refused ----
+
+
+def wrong_calls():
+    """(what, case, change of q, k, v and inputs)"""
+    T = torch
+    yield "rank", "t5", lambda q, k, v, g: (q[0, 0], k, v, g)
+    yield "heads", "t5", lambda q, k, v, g: (q[:, :3], k, v, g)
+    yield "channels", "t5", lambda q, k, v, g: (q, k[..., :5], v, g)
+    yield "ranks differ", "t5", lambda q, k, v, g: (q, k[0].transpose(0, 1), v, g)
+    yield "batch", "t5", lambda q, k, v, g: (q, k[:1], v, g)
+    yield "tokens", "t5", lambda q, k, v, g: (q, k, v[:, :, :2], g)
+    yield "mask shape", "t5", lambda q, k, v, g: (q, k, v, {"attn_mask": T.ones(3, 3, dtype=T.bool)})
+    yield "bias rank", "t5", lambda q, k, v, g: (q, k, v, {"bias": T.ones(3)})
+    yield "positions", "t5", lambda q, k, v, g: (q, k, v, {"q_positions": T.arange(5)})
+    yield "far", "t5", lambda q, k, v, g: (q, k, v, {"q_positions": T.tensor([1, 2**60, 3])})
+    yield "orders", "t5", lambda q, k, v, g: (q, k, v, {"k_order": T.arange(3)})
+    yield "between", "t5", lambda q, k, v, g: (q, k, v, {"q_positions": T.tensor([0.5, 1.0, 2.0], dtype=T.float64)})
+    yield "prefix", "t5", lambda q, k, v, g: (q, k, v, {"prefix": 2})
+    yield "segments", "t5", lambda q, k, v, g: (q, k, v, {"q_segments": T.zeros(6, dtype=T.int32)})
+    yield "forget", "t5", lambda q, k, v, g: (q, k, v, {"log_forget": T.zeros(8, 4)})
+    yield "gate", "t5", lambda q, k, v, g: (q, k, v, {"row_gate": T.zeros(6, 4)})
+    yield "packed", "t5", lambda q, k, v, g: (q, k, v, {f"cu_seqlens_{n}": T.tensor([0, 3], dtype=T.int32) for n in "qk"})
+    yield "no gate", "t5 gated, of an axis", lambda q, k, v, g: (q, k, v, {})
+    yield "no forget", "forget gate", lambda q, k, v, g: (q, k, v, {})
+    yield "no logits", "distance logits", lambda q, k, v, g: (q, k, v, {})
+    yield "no segments", "xlnet", lambda q, k, v, g: (q, k, v, {})
+    yield "odd batch", "xlnet", lambda q, k, v, g: (q[:1], k[:1], v[:1], {})
+    yield "regions rotated", "rerope", lambda q, k, v, g: (q, k, v, {"q_rotated": True})
+    yield "grid", "grid", lambda q, k, v, g: (q, k, v, {"q_positions": T.tensor([[0, 1, 30], [0, 1, 2]])})
+    yield "shaw between", "shaw", lambda q, k, v, g: (q, k, v, {"k_positions": T.tensor([0.0, 1, 2, 3.5], dtype=T.float64)})
+    yield "before 0", "log n", lambda q, k, v, g: (q, k, v, {"q_positions": T.tensor([-4, 1, 2])})
+
+
+@pytest.mark.parametrize(("name", "change"), [pytest.param(c, f, id=what) for what, c, f in wrong_calls()])
+def test_bad_calls_are_refused_in_the_kernels_words(name, change):
+    call = Call(CASES[name], NEAR)
+    layer = call.layer(torch.float32)
+    q, k, v, given = change(call.q.float(), call.k.float(), call.v.float(), call.given)
+    said = []
+    for backend in ("kernel", "composed"):
+        with pytest.raises(ValueError) as problem:
+            posenc.torch.attend(layer, q, k, v, backend=backend, **given)
+        said.append(str(problem.value))
+    assert said[0] == said[1]
+
+
+def wrong_layers():
+    plan, t5 = posenc.LayerPlan(**scheme_cases.SIZES), {"table": torch.zeros(8, 4)}
+    bias = posenc.T5Bias(buckets=8, max_distance=20)
+    yield "kind", plan.replace(kind="linear_attention"), {}
+    yield "kv heads", plan.replace(kv_heads=3), {}
+    yield "no table", plan.replace(score=(bias,)), {}
+    yield "table shape", plan.replace(score=(bias,)), {"score_weights": [{"table": torch.zeros(7, 4)}]}
+    yield "too many", plan.replace(score=(bias,)), {"score_weights": [t5, t5]}
+    yield "buckets", plan.replace(score=(bias.replace(buckets=1),)), {"score_weights": [{"table": torch.zeros(1, 4)}]}
+    yield "no sinks", plan.replace(sinks=True), {}
+    yield "sinks", plan, {"sinks": torch.zeros(4)}
+    yield "alibi heads", plan.replace(score=(posenc.Alibi(heads=3),)), {}
+    yield "cap", plan.replace(soft_cap=posenc.SoftCap(cap=-1.0)), {}
+    yield "chunk", plan.replace(mask=posenc.Mask(chunk=0)), {}
+    yield "region", plan.replace(regions=posenc.ReRope(window=4)), {}
+    yield "values", plan.replace(value=posenc.RotatedValues()), {}
+    yield "kerple", plan.replace(score=(posenc.Kerple(),)), {"score_weights": [{"r1": -torch.ones(4), "r2": torch.ones(4)}]}
+    fire = {"c": -1.0, "threshold": 1.0, "hidden": {"weight": torch.ones(3, 1)}, "out": {"weight": torch.ones(4, 3)}}
+    yield "fire", plan.replace(score=(posenc.Fire(),)), {"score_weights": [fire]}
+
+
+@pytest.mark.parametrize(("plan", "weights"), [pytest.param(p, w, id=what) for what, p, w in wrong_layers()])
+def test_bad_layers_are_refused_in_the_kernels_words(plan, weights):
+    layer = posenc.torch.Layer(plan, **weights)
+    call = Call(CASES["no positions"], NEAR)
+    q, k, v = call.q.float(), call.k.float(), call.v.float()
+    if plan.value is not None:
+        v = torch.zeros(2, 2, 4, plan.value_dim)
+    said = []
+    for backend in ("kernel", "composed"):
+        with pytest.raises(ValueError) as problem:
+            posenc.torch.attend(layer, q, k, v, backend=backend)
+        said.append(str(problem.value))
+    assert said[0] == said[1]
+
+
+def test_learned_numbers_that_left_their_range_are_refused():
+    """Not by their layer, which was sound when it was made."""
+    call = Call(CASES["kerple"], NEAR)
+    layer = call.layer()
+    layer.weights[0].copy_(-layer.weights[0])
+    with pytest.raises(ValueError, match=r"r1 must be at least 0, as training clamps it but is -"):
+        posenc.torch.attend(layer, call.q, call.k, call.v)
+    fire = Call(CASES["fire"], NEAR)
+    layer = fire.layer()
+    layer.weights[layer.names.index("score_weights.0.c")].fill_(-1.0)
+    with pytest.raises(ValueError, match=r"weights.score\[0\] must have c and threshold above 0 but is otherwise"):
+        posenc.torch.attend(layer, fire.q, fire.k, fire.v)
+
+
+def test_a_layer_is_copied_and_pickled_with_what_is_learned():
+    import copy
+    import pickle
+
+    call = Call(CASES["several at once"], NEAR)
+    layer = call.layer()
+    out = posenc.torch.attend(layer, call.q, call.k, call.v, **call.given)
+    for again in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert again == layer and again.names == layer.names
+        assert torch.equal(posenc.torch.attend(again, call.q, call.k, call.v, **call.given), out)
+    assert typing.cast(list, layer.names) == ["score_weights.0.table", "score_weights.1.table", "score_weights.2.table", "value_weights.table", "sinks"]
+    assert not math.isnan(float(out.sum()))
