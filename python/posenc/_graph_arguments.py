@@ -194,11 +194,14 @@ class Layer:
         if "score_weights" in weights:
             weights["score_weights"] = tuple(weights["score_weights"])  # an iterator can be asked once
         self._given = dict(weights)
+        in_order = ("score_weights", "value_weights", "sinks", "inv_freq")
+        weights = {name: weights[name] for name in (*in_order, *weights) if name in weights}
         inv_freq = weights.pop("inv_freq", None)
         if weights.get("score_weights"):
             kinds = [TERMS[type(term)].weights or "AlibiWeights" for term in plan.score]
-            kinds += [""] * (len(weights["score_weights"]) - len(kinds))
-            weights["score_weights"] = [_members(kind, one) for kind, one in zip(kinds, weights["score_weights"])]
+            rest: Any = weights["score_weights"][len(kinds) :]  # too many: the call says so
+            made = [_members(kind, one) for kind, one in zip(kinds, weights["score_weights"])]
+            weights["score_weights"] = [*made, *(None if isinstance(one, Mapping) else one for one in rest)]
         if "value_weights" in weights:
             weights["value_weights"] = _members("ShawWeights", weights["value_weights"])
         parts = {name: _taken_apart(value, self.weights) for name, value in weights.items()}

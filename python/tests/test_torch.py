@@ -84,12 +84,16 @@ def test_a_view_that_negates_is_refused():
     assert posenc.rotate(x.resolve_neg(), table=TABLE).flatten()[0] == -2
 
 
-def test_attention_says_that_it_has_no_backward_pass():
+def test_the_kernel_says_that_it_has_no_backward_pass():
     posenc_torch = pytest.importorskip("posenc.torch")
     layer = posenc_torch.Layer(posenc.LayerPlan(heads=2, kv_heads=2, head_dim=8, value_dim=8))
     q = torch.randn(1, 2, 3, 8, requires_grad=True)
-    with pytest.raises(NotImplementedError, match=r"\[attend\] has no backward pass: .* score_mod"):
-        posenc_torch.attend(layer, q, q, q).sum().backward()
+    for more in ({}, {"lse": True}):
+        out = posenc_torch.attend(layer, q, q, q, backend="kernel", **more)
+        with pytest.raises(NotImplementedError, match=r"\[attend\] has no backward pass by its kernel: leave backend= out"):
+            (out[0] if more else out).sum().backward()
+    posenc_torch.attend(layer, q, q, q).sum().backward()
+    assert q.grad is not None
 
 
 def test_a_mask_is_of_bool_and_a_bias_is_not():
@@ -225,8 +229,8 @@ def test_the_device_is_named():
     for call, name in (
         (lambda: posenc_torch.rotate(x, table), r"\[rotate\] x"),
         (lambda: posenc_torch.rotate_(KEYS, table, positions=x), r"\[rotate_\] positions"),
-        (lambda: posenc_torch.attend(layer, KEYS, KEYS, x), r"\[attend\] v"),
-        (lambda: posenc_torch.attend(layer, KEYS, KEYS, KEYS, bias=x), r"\[attend\] bias"),
+        (lambda: posenc_torch.attend(layer, KEYS, KEYS, x, backend="kernel"), r"\[attend\] v"),
+        (lambda: posenc_torch.attend(layer, KEYS, KEYS, KEYS, bias=x, backend="kernel"), r"\[attend\] bias"),
         (lambda: posenc.rotate(x, table=TABLE), r"\[rotate\] q"),
     ):
         with pytest.raises(ValueError, match=name + r" must be on the CPU but is on cuda:1: .*\.cpu\(\)"):

@@ -38,10 +38,10 @@ def is_readable(x: Any) -> bool:
 
 
 def stand_in(value: Tensor) -> Tensor:
-    """A learned table of that shape on the CPU; of one that is there, its numbers."""
+    """A learned table of that shape on the CPU; of one that is there its numbers, else such as are always allowed."""
     if is_readable(value) and value.device.type == "cpu":
         return value.detach()
-    return torch.zeros([int(n) for n in value.shape])
+    return torch.ones([int(n) for n in value.shape])
 
 
 def layer_problem(plan: _posenc.LayerPlan, weights: dict[str, Any], length: int | None = None) -> str | None:

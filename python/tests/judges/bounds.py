@@ -66,15 +66,16 @@ def scheme(
     """Two outputs of attention with any scheme, of a rounding `unit`. largest: of the scores, biases included; terms:
     products that one score is a sum of; angle: how far angles are off; scale: with the query's and attention factor's.
 
-    A score rounds once a product and 32 times more for what terms are made of (an exponential, a logarithm, cos and sin,
+    A score rounds once a product and 16 times more for what terms are made of (an exponential, a logarithm, cos and sin,
     their products and sums, a cap), of magnitudes that add up to the lengths' product and the largest score; an output,
     as `attended` has it, once a key, twice, and 4 times. Roundings are taken as independent and even between -1 and 1
-    unit: n of them add up to less than 6 of their standard deviations, sqrt(n / 3). A weight has twice the score's error.
+    unit: n of them add up to less than 3 of their standard deviations, sqrt(n / 3). A weight has twice the score's error,
+    and the two outputs differ by sqrt(2) of what one is off.
     """
     lengths = abs(scale) * float(q.norm(dim=-1).max()) * float(k.norm(dim=-1).max())
-    score = 6 * math.sqrt((terms + 32) / 3) * (lengths + largest) * unit + 2 * angle * lengths
+    score = 3 * math.sqrt((terms + 16) / 3) * (lengths + largest) * unit + 2 * angle * lengths
     value = float(v.abs().max())
-    return 2 * value * (2 * score + 6 * math.sqrt((4 + 2 * keys) / 3) * unit) + angle * value
+    return math.sqrt(2) * value * (2 * score + 3 * math.sqrt((4 + 2 * keys) / 3) * unit) + angle * value
 
 
 def product_angle(largest_position: float, largest_inv_freq: float) -> float:
