@@ -20,6 +20,7 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 from . import _posenc
 from ._composed.check import layer_problem, stand_in
 from ._composed.layer import TERMS, ComposedLayer
+from ._composed.table import TableRotation
 from ._tables import table_text, value_of, value_text
 from ._tables import table_of as table_from_text
 
@@ -40,6 +41,7 @@ class Table:
             )
         self.table = table
         self.text = table_text(table)
+        self.composed = TableRotation(table)
         _tables.setdefault(self.text, self)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -170,16 +170,21 @@ def _rows(positions: int | Tensor) -> tuple[Tensor | None, int]:
 def rotate(x: Tensor, table: Table, *, positions: int | Tensor = 0, direction: str = "forward") -> Tensor:
     """RoPE applied to x, queries or keys, by its positions; differentiable in x, forward and backward.
 
-    x: [tokens, heads, head_dim] or [batch, heads, tokens, head_dim] of float32, float16 or bfloat16, on the CPU.
+    x: [tokens, heads, head_dim] or [batch, heads, tokens, head_dim]; on the CPU in float32, float16 or bfloat16 by
+    posenc.rotate, else by operations of torch, on any device, of float64 too.
     positions: where the first token of each sequence stands; or coordinates [axes, rows], int64, int32 or float64.
     direction: as posenc.rotate has it. ValueError for what does not fit.
     """
-    text = _required(table, Table, "table").text
-    _require_cpu("rotate", x=x, positions=positions)
+    of = _required(table, Table, "table")
+    if isinstance(positions, Tensor) and positions.device != x.device and x.device.type in ("cpu", "meta"):
+        _require_cpu("rotate", x=x, positions=positions)
+    if x.device.type not in ("cpu", "meta") or x.dtype == torch.float64:
+        rotated: Tensor = of.composed(x, positions, direction)
+        return rotated
     places, start = _rows(positions)
     if is_transformed():
-        return _Rotation.apply(x, places, start, text, direction)  # type: ignore[no-any-return]
-    return _rotate(x, places, start, text, direction)
+        return _Rotation.apply(x, places, start, of.text, direction)  # type: ignore[no-any-return]
+    return _rotate(x, places, start, of.text, direction)
 
 
 def rotate_(x: Tensor, table: Table, *, positions: int | Tensor = 0, direction: str = "forward") -> Tensor:

@@ -83,16 +83,16 @@ class DisentangledAttention(ContentScheme):
         self.keys = nn.Linear(channels, width, bias=key_bias) if own and (of.content_to_position or both) else None
         self.queries = nn.Linear(channels, width) if own and (of.position_to_content or both) else None
         self.rows = rows
+        self.needs_keys, self.needs_queries = bool(of.content_to_position or both), bool(of.position_to_content or both)
 
     def tables(self, **others: Any) -> dict[str, Any] | None:
         table = self.table if self.table is not None else others.get("rel_embeddings")
         if table is None:
             raise ValueError("[posenc.nn] rel_embeddings must be given, [2 span, channels], since the table is shared")
         out: dict[str, Any] = {"table": table}
-        of, both = self.scheme, self.scheme.position_to_position
-        if of.content_to_position or both:
+        if self.needs_keys:
             out["keys"] = linear_of(self.keys) if self.keys is not None else linear_of(others["k_proj"])
-        if of.position_to_content or both:
+        if self.needs_queries:
             out["queries"] = linear_of(self.queries) if self.queries is not None else linear_of(others["q_proj"])
         return out
 

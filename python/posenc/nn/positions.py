@@ -19,11 +19,12 @@ class LearnedPositions(nn.Module):
     def __init__(self, positions: int, width: int, *, offset: int = 0) -> None:
         super().__init__()
         self.scheme = _posenc.LearnedInput(positions=positions + offset, offset=offset)
+        self.offset = offset
         self.weight = nn.Parameter(torch.randn(positions + offset, width) * 0.02)
 
     def rows(self, positions: Any) -> Tensor:
         at = torch.as_tensor(positions, device=self.weight.device)
-        return nn.functional.embedding(at.to(torch.int64) + self.scheme.offset, self.weight)
+        return nn.functional.embedding(at.to(torch.int64) + self.offset, self.weight)
 
     def forward(self, x: Tensor, positions: Any = 0) -> Tensor:
         """x [batch, tokens, width] with its rows. positions: of the first token, or [tokens] or [batch, tokens]."""
@@ -49,17 +50,19 @@ class SinusoidalPositions(nn.Module):
         self.scale = nn.Parameter(torch.ones(())) if self.scheme.learned_scale else None
         _posenc.input_row(self.scheme.replace(positions=None), width, 0)  # ValueError for a width that it has no rows of
         self._sinusoid = Sinusoid(str(self.scheme.convention), width)
+        self.offset, self.multiplier = int(self.scheme.offset), float(self.scheme.embedding_multiplier)
+        self.multiplies = self.scheme.combine == "multiply"
 
     def rows(self, positions: Any, *, device: Any = None) -> Tensor:
         at = torch.as_tensor(positions, device=device)
-        rows = self._sinusoid.rows(at.to(exact(at.device)) + self.scheme.offset)
+        rows = self._sinusoid.rows(at.to(exact(at.device)) + self.offset)
         return rows if self.scale is None else rows * self.scale
 
     def forward(self, x: Tensor, positions: Any = 0) -> Tensor:
         """m x + rows, or with combine="multiply" their product; x [batch, tokens, width]."""
         rows = self.rows(_counted(positions, x), device=x.device).to(x.dtype)
-        x = x * self.scheme.embedding_multiplier
-        return x * rows if self.scheme.combine == "multiply" else x + rows
+        x = x * self.multiplier
+        return x * rows if self.multiplies else x + rows
 
     def extra_repr(self) -> str:
         return f"{self.width}, {self.scheme!r}"

@@ -35,22 +35,23 @@ class RotaryEmbedding(nn.Module):
     def frequencies(self, device: torch.device) -> tuple[Tensor, float]:
         return self._rotation.frequencies(self.length, self.inv_freq, device)
 
-    def cos_sin(self, positions: Any, *, device: Any = None) -> tuple[Tensor, Tensor]:
-        """float64 [1 or batch, tokens, pairs], of positions [tokens], [batch, tokens] or [axes, batch, tokens]."""
+    def cos_sin(self, positions: Any, *, device: Any = None, inverse: bool = False) -> tuple[Tensor, Tensor]:
+        """float64 [1 or batch, tokens, pairs], with the attention factor a, or 1 / a; of positions [tokens], [batch, tokens]
+        or [axes, batch, tokens]."""
         at = torch.as_tensor(positions, device=device)
         axes = self._rotation.axes
         if at.dim() < 3:
             at = at.reshape(axes, 1, -1) if axes > 1 else at.reshape(1, -1 if at.dim() == 1 else at.shape[0], at.shape[-1])
-        return self._rotation.angles(list(at), self.frequencies(at.device))
+        return self._rotation.angles(list(at), self.frequencies(at.device), inverse)
 
     def forward(self, x: Tensor, positions: Any = 0, direction: str = "forward") -> Tensor:
         """x: [batch, heads, tokens, head_dim]. positions: of the first token, or [tokens], [batch, tokens], or of
-        several axes [axes, tokens] or [axes, batch, tokens]. direction: "transpose" rotates back by R^T."""
+        several axes [axes, tokens] or [axes, batch, tokens]. direction: as posenc.rotate has it."""
         if isinstance(positions, int):
             positions = torch.arange(positions, positions + x.shape[-2], device=x.device)
             if self._rotation.axes > 1:
                 positions = positions.expand(self._rotation.axes, -1)
-        cos, sin = self.cos_sin(positions, device=x.device)
+        cos, sin = self.cos_sin(positions, device=x.device, inverse=direction == "inverse")
         wide = x if x.dtype == torch.float64 else x.float()
         return self._rotation.pairs.rotate(wide, cos, sin, direction).to(x.dtype)
 

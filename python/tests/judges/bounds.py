@@ -60,6 +60,11 @@ def in_double(largest: float, terms: int) -> float:
     return 2 * (terms + 16) * largest * 2.0**-53
 
 
+def in_single(largest: float, terms: int) -> float:
+    """The same in float32: transformers takes softmaxes, square roots, cos and sin in it, whatever the model's type."""
+    return in_double(largest, terms) * 2.0**29
+
+
 def scheme(
     q: Tensor, k: Tensor, v: Tensor, scale: float, largest: float, terms: int, keys: int, unit: float = 2.0**-53, angle: float = 0.0
 ) -> float:
