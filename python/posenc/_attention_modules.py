@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from . import _posenc
 from ._replaced_methods import METHODS
+from ._trained import tables_by_name
 
 ATTENDING = ("attention", "cross_attention")  # kinds of layers
 
@@ -100,6 +101,8 @@ class Learned:
     read: Callable[[], tuple[Tensor, ...]]
     make: Callable[[], dict[str, Any]]  # keywords of attend, by what the parameters hold now
     read_named: Callable[[], Mapping[str, Tensor]] | None = None  # by the names of named_weights, where they are these
+    # The same as make with gradients, as dicts of tensors: what trained() takes.
+    attached: Callable[[], dict[str, Any]] = dict
 
     @property
     def parameters(self) -> tuple[Tensor, ...]:
@@ -130,7 +133,22 @@ def learned(model: nn.Module, name: str, module: nn.Module, layer: _posenc.Layer
         lambda: tuple(of for read, _ in of_terms for of in read()),
         lambda: {"score_weights": tuple(make() for _, make in of_terms)},
         (lambda: {"table": of_terms[0][0]()[0]}) if is_t5 else None,
+        lambda: {"score_weights": [_attached(model, name, module, term) for term in layer.score]},
     )
+
+
+def _attached(model: nn.Module, name: str, module: Any, term: Any) -> dict[str, Any] | None:
+    """The tables that _learned() detaches."""
+    if isinstance(term, _posenc.T5Bias):
+        return {"table": _t5_table(model, name)}
+    if isinstance(term, _posenc.XlNet):
+        of_r = {"projection": module.r.flatten(1).T, "content_bias": module.r_w_bias, "position_bias": module.r_r_bias}
+        return {"positions": of_r}
+    if not isinstance(term, _posenc.Deberta):
+        return None
+    encoder, keys, queries = _deberta_holders(model, module, term)
+    linear = lambda of: None if of is None else {"weight": of.weight, "bias": of.bias}
+    return {"table": encoder.get_rel_embedding(), "keys": linear(keys), "queries": linear(queries)}
 
 
 def needs_tables(layer: _posenc.LayerPlan) -> bool:
@@ -158,7 +176,7 @@ def given_tables(name: str, layer: _posenc.LayerPlan, tables: Mapping[str, Any])
         make()
     except ValueError as error:
         raise ValueError(f"[use] weights must fit the plan's layer of {name}: {error}") from None
-    return Learned(lambda: tuple(held.values()), make, lambda: held)
+    return Learned(lambda: tuple(held.values()), make, lambda: held, lambda: tables_by_name(of_names, held))
 
 
 def _no_table(name: str, term: Any) -> ValueError:
@@ -197,13 +215,18 @@ def _require_plain(name: str, holder: nn.Module, kind: type[nn.Module]) -> None:
         )
 
 
-def _deberta_weights(model: nn.Module, name: str, module: Any, term: Any) -> tuple[Reads, Callable[[], Any]]:
+def _deberta_holders(model: nn.Module, module: Any, term: Any) -> tuple[Any, Any, Any]:
+    """Who has the rows, and the projections of keys and queries."""
     encoder: Any = next((m for m in model.modules() if hasattr(m, "get_rel_embedding")), None)
-    if encoder is None:
-        raise _no_table(name, term)
     shared = term.shared_projection
     keys = module.key_proj if shared else _either(module, "pos_key_proj", "pos_proj")
-    queries = module.query_proj if shared else _either(module, "pos_query_proj", "pos_q_proj")
+    return encoder, keys, module.query_proj if shared else _either(module, "pos_query_proj", "pos_q_proj")
+
+
+def _deberta_weights(model: nn.Module, name: str, module: Any, term: Any) -> tuple[Reads, Callable[[], Any]]:
+    encoder, keys, queries = _deberta_holders(model, module, term)
+    if encoder is None:
+        raise _no_table(name, term)
     holders = [of for of in (encoder.rel_embeddings, _either(encoder, "LayerNorm"), keys, queries) if of is not None]
     for of in holders:
         _require_plain(name, of, next((kind for kind in (nn.Embedding, nn.LayerNorm) if isinstance(of, kind)), nn.Linear))

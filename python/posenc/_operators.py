@@ -16,6 +16,7 @@ from torch import Tensor
 
 from . import _posenc
 from ._forward_mode import refuse_duals
+from ._trained import tables_by_name, trained
 
 
 def words_of_layer(layer: _posenc.LayerPlan) -> str:
@@ -160,10 +161,34 @@ def _(
     return q.new_empty((q.shape[0], q.shape[2], q.shape[1], v.shape[-1]))
 
 
-def _no_backward(ctx: Any, grad: Tensor) -> None:
-    raise NotImplementedError(
-        "[attention] has no backward pass: call the model under torch.no_grad(), or train it with another attention"
-    )
+def _keep_read(ctx: Any, inputs: Tuple[Any, ...], output: Tensor) -> None:
+    q, k, v, mask, bias, ctx.names, tables, *ctx.others = inputs
+    ctx.save_for_backward(q, k, v, mask, bias, *tables)
 
 
-model_attend.register_autograd(_no_backward)
+def _attend_backward(ctx: Any, grad: Tensor) -> Tuple[Any, ...]:
+    """Attention made again, in operations of torch, and its gradients. The mask stays as it was given: a tensor."""
+    layer, keeps_mask, is_causal, angles = ctx.others
+    given = [None if x is None else x.detach() for x in ctx.saved_tensors]
+    wanted = [x is not None and x.is_floating_point() for x in given]
+    with torch.enable_grad():
+        read = [x.requires_grad_() if x is not None and asked else x for x, asked in zip(given, wanted)]
+        q, k, v, mask, bias, *tables = read
+        assert q is not None and k is not None and v is not None
+        of = layer_of_words(layer)
+        sizes = {"heads": q.shape[1], "kv_heads": k.shape[1], "head_dim": q.shape[-1], "value_dim": v.shape[-1]}
+        of = of.replace(**{name: int(size) for name, size in sizes.items()})  # type: ignore[arg-type]
+        if not keeps_mask:
+            kind = "causal" if mask is None and is_causal else "bidirectional"
+            of = of.replace(mask=_posenc.Mask(kind=kind))  # type: ignore[arg-type]
+        if mask is not None and mask.is_floating_point():
+            mask, bias = None, mask if bias is None else mask + bias
+        learned = tables_by_name(of, dict(zip(ctx.names.split(), tables)))  # type: ignore[arg-type]
+        out = trained(of, q, k, v, {"attn_mask": mask, "bias": bias, "angles": angles}, learned)
+        asked = [x for x, is_asked in zip(read, wanted) if is_asked]
+        made = iter(torch.autograd.grad(out, asked, grad, allow_unused=True))
+    q, k, v, mask, bias, *tables = [next(made) if is_asked else None for is_asked in wanted]
+    return q, k, v, mask, bias, None, tables, None, None, None, None
+
+
+model_attend.register_autograd(_attend_backward, setup_context=_keep_read)

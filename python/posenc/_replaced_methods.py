@@ -81,7 +81,7 @@ def _refuse_dropout(module: nn.Module, dropouts: tuple[str, ...]) -> None:
         probability = float(getattr(held, "p", held))
         if probability:
             raise NotImplementedError(
-                f"[use] dropout must be 0: posenc has inference only, but {type(module).__name__}.{name} is "
+                f"[use] dropout must be 0: posenc drops nothing out of the attention matrix, but {type(module).__name__}.{name} is "
                 f"{probability:g} in train(): call model.eval(), or set it to 0"
             )
 

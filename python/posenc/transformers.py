@@ -15,7 +15,7 @@
 
 Importing this module registers the attention and, under the same name, its mask: without one transformers drops masks
 silently. A model whose file looks no attention up by its name is refused that name when it is made. All of it runs on
-the CPU. RoPE has a backward pass; attention has none, and raises where it is needed.
+the CPU, and can be trained: gradients go through rotations, attention and learned tables.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ from ._own_angles import require_own_angles, require_own_tables
 from ._read_plan import read_plan
 from ._registered_name import NAME, asks_another, refuse_models_without_the_registry
 from ._replaced_methods import refuse_variant, replaced_methods
+from ._trained import trained
 from ._rotary_modules import (
     KEEP_ANGLES,
     Rotary,
@@ -100,13 +101,13 @@ def attention(
 
     attention_mask: of bool, True where a key is seen; or of floats, which are added to the scores. Within use() the
     scale, the cap, the biases and the sinks are those of the plan; what transformers says of them is compared with the
-    plan of the model's configuration, and a difference is a ValueError. NotImplementedError where dropout is asked for,
-    for tensors that are not on the CPU, and from the backward pass.
+    plan of the model's configuration, and a difference is a ValueError. Where a gradient is asked for, operations of torch
+    compute, in chunks of queries. NotImplementedError where dropout is asked for, and for tensors not on the CPU.
     """
     _say_that_no_weights_come(kwargs.get("output_attentions"))
     require_cpu(query, "attention", "query")
     if dropout:
-        raise NotImplementedError("[attention] dropout must be 0: posenc has inference only")
+        raise NotImplementedError("[attention] dropout must be 0: posenc drops nothing out of the attention matrix")
     given: AttendedLayer | None = getattr(module, _LAYER, None)
     if given is not None and torch.compiler.is_compiling():
         return given.in_graph(module, query, key, value, attention_mask, scaling, softcap, s_aux, kwargs), None
@@ -128,6 +129,7 @@ def attention(
             mask=_posenc.Mask(kind=kind),
         )
         weights: dict[str, Any] = {} if s_aux is None else {"sinks": s_aux.detach()}
+        learned_now = lambda: {} if s_aux is None else {"sinks": s_aux}
     else:
         given.compare(module, query, sizes, scaling, softcap, s_aux, kwargs.get("sliding_window"))
         if attention_mask is None and given.masks == "model":
@@ -137,33 +139,18 @@ def attention(
         layer, weights = given.of_call(sizes, None if keeps_mask else kind, s_aux)
         weights |= given.places(shape, left, kwargs.get("key_places"))
         position_bias = None
-    weights |= _masked(left, position_bias)
-
-    def attended() -> Tensor:
-        out = query.new_empty((query.shape[0], query.shape[2], query.shape[1], value.shape[-1]))  # as it is asked for
-        _posenc.attend(layer, query.detach(), key.detach(), value.detach(), **weights, out=out.transpose(1, 2))
-        return out
-
+        learned_now = lambda: ({"sinks": s_aux} if layer_sinks else {}) | given.weights.attached()
+        layer_sinks = given.layer.sinks and s_aux is not None
+    masked = _masked(left, position_bias)
     read = (query, key, value, attention_mask, s_aux, position_bias, *(given.weights.parameters if given else ()))
     if is_transformed():
         refuse_duals("attention", "take it of another attention")
     if has_gradient(*read):
-        return _WithoutBackward.apply(attended, *read), None
-    return attended(), None
-
-
-class _WithoutBackward(torch.autograd.Function):
-    """So that a gradient of what attention read is refused, not left out: called with what computes, and what it reads."""
-
-    @staticmethod
-    def forward(ctx: Any, attended: Callable[[], Tensor], *read: Tensor | None) -> Tensor:
-        return attended()
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
-        raise NotImplementedError(
-            "[attention] has no backward pass: call the model under torch.no_grad(), or train it with another attention"
-        )
+        return trained(layer, query, key, value, weights | masked, learned_now()), None
+    weights |= {name: None if of is None else of.detach() for name, of in masked.items()}
+    out = query.new_empty((query.shape[0], query.shape[2], query.shape[1], value.shape[-1]))  # as it is asked for
+    _posenc.attend(layer, query.detach(), key.detach(), value.detach(), **weights, out=out.transpose(1, 2))
+    return out, None
 
 
 def _say_that_no_weights_come(are_wanted: bool | None) -> None:
@@ -212,7 +199,7 @@ def _masked(mask: Tensor | None, bias: Tensor | None) -> dict[str, Tensor | None
         mask, bias = None, mask if bias is None else bias + mask
     if mask is not None and mask.dtype != torch.bool:
         raise TypeError(f"[attention] attention_mask must be of bool, or of floats to add, but is of {mask.dtype}")
-    return {"attn_mask": mask, "bias": None if bias is None else bias.detach()}
+    return {"attn_mask": mask, "bias": bias}
 
 
 def mask(*args: Any, **kwargs: Any) -> Tensor | None:
