@@ -117,6 +117,8 @@ def attention(
     if given is not None and given.masks == "plan":
         attention_mask = None
     kind, left = _kind_of(attention_mask, shape)
+    if has_gradient(attention_mask):
+        left = attention_mask  # that it is no more than a kind is what it holds now
     layer: _posenc.LayerPlan | _posenc.PreparedLayer
     if given is None:
         if attention_mask is None and is_causal(module, kwargs.get("is_causal"), shape):
