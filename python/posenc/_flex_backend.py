@@ -11,11 +11,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.attention.flex_attention import AuxRequest, create_block_mask, flex_attention
 
 from ._composed import terms_of_distance as terms
 from ._composed.attend import Attention
-from ._composed.check import check
+from ._composed.check import check, is_fake
 from ._composed.layer import ComposedLayer
 from ._composed.part import Part
 from ._composed.rotation import rotated
@@ -46,7 +45,7 @@ def flex_lacks(layer: Any, q: Tensor, k: Tensor, v: Tensor, given: dict[str, Any
             return "positions or orders are given"
     if not (q.dtype == k.dtype == v.dtype) or q.dtype == torch.float64:
         return "q, k and v are of one type of float32, float16 or bfloat16"
-    if isinstance(q, torch._subclasses.FakeTensor) and not torch.compiler.is_compiling():
+    if is_fake(q) and not torch.compiler.is_compiling():
         return "the tensors are fake"
     if torch._C._are_functorch_transforms_active():
         return "a transform of torch.func is active"
@@ -79,6 +78,8 @@ def _tables(call: Attention, length: int) -> tuple[Tensor | None, Tensor | None]
 
 @functools.lru_cache(maxsize=1)
 def _compiled() -> Any:
+    from torch.nn.attention.flex_attention import flex_attention
+
     return torch.compile(flex_attention)
 
 
@@ -127,6 +128,9 @@ def _mask_mod(call: Attention, prefix: int) -> Any:
 def flex_attend(
     layer: Any, q: Tensor, k: Tensor, v: Tensor, given: dict[str, Any], tables: list[Tensor]
 ) -> tuple[Tensor, Tensor]:
+    # Here, as it imports the compiler.
+    from torch.nn.attention.flex_attention import AuxRequest, create_block_mask, flex_attention
+
     of: ComposedLayer = layer.composed
     learned = layer.learned(tables)
     check(of, learned, q, k, v, given)

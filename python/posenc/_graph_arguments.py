@@ -10,15 +10,13 @@ import functools
 import json
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from . import _posenc
-from ._composed.check import layer_problem, stand_in
+from ._composed.check import layer_problem, stand_in, without_fakes
 from ._composed.layer import TERMS, ComposedLayer
 from ._composed.table import TableRotation
 from ._tables import table_text, value_of, value_text
@@ -227,8 +225,7 @@ class Layer:
         self.composed: ComposedLayer | None = None
         self.problem: str | None = None  # what every call is refused for, and every call without a length
         self.needs_length: str | None = None
-        kept = unset_fake_temporarily() if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) else nullcontext()
-        with kept:
+        with without_fakes():
             try:
                 weights = {name: _put_together(of, [stand_in(x) for x in self.weights]) for name, of in parts.items()}
                 self.problem = layer_problem(self.plan, weights)

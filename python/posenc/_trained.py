@@ -6,16 +6,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from contextlib import nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from . import _posenc
 from ._composed import attend as composed
-from ._composed.check import check
+from ._composed.check import check, without_fakes
 from ._composed.layer import ComposedLayer
 
 _GIVEN = (
@@ -38,8 +36,7 @@ composed_layer = functools.lru_cache(maxsize=1024)(ComposedLayer)
 
 def tables_by_name(layer: _posenc.LayerPlan, named: Mapping[str, Tensor]) -> dict[str, Any]:
     """What named_weights makes of these tables, with the tables themselves, gradients and all."""
-    fake = torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE)
-    with unset_fake_temporarily() if fake else nullcontext():
+    with without_fakes():
         stand_ins = {name: torch.ones([int(n) for n in table.shape]) for name, table in named.items()}
         made = _posenc.named_weights(layer, stand_ins)
     of = {id(stand_in): named[name] for name, stand_in in stand_ins.items()}

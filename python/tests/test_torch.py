@@ -227,7 +227,6 @@ def test_the_device_is_named():
     x = torch.zeros(3, 2, 8).as_subclass(Elsewhere)
     table, layer = posenc_torch.Table(TABLE), posenc_torch.Layer(PLAIN)
     for call, name in (
-        (lambda: posenc_torch.rotate(x, table), r"\[rotate\] x"),
         (lambda: posenc_torch.rotate_(KEYS, table, positions=x), r"\[rotate_\] positions"),
         (lambda: posenc_torch.attend(layer, KEYS, KEYS, x, backend="kernel"), r"\[attend\] v"),
         (lambda: posenc_torch.attend(layer, KEYS, KEYS, KEYS, bias=x, backend="kernel"), r"\[attend\] bias"),
@@ -242,3 +241,14 @@ def test_a_number_that_has_a_gradient_is_refused():
         with pytest.raises(ValueError, match=rf"\[FireWeights\] {name} must be detached from its gradient, by detach\(\)"):
             posenc.FireWeights(**{name: torch.nn.Parameter(torch.tensor(0.5))})
     assert isinstance(posenc.FireWeights(c=torch.tensor(0.5)).c, torch.Tensor)
+
+
+def test_importing_is_quick():
+    """posenc needs no torch, and posenc.torch not the compiler, which takes as long again."""
+    import subprocess
+    import sys
+
+    pytest.importorskip("posenc.torch")
+    for module, heavy in (("posenc", "torch"), ("posenc.torch", "torch._dynamo"), ("posenc.nn", "torch._dynamo")):
+        code = f"import sys, {module}; sys.exit({heavy!r} in sys.modules)"
+        assert subprocess.run([sys.executable, "-c", code]).returncode == 0, module

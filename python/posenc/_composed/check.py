@@ -6,6 +6,8 @@ What depends on the layer and the shapes of its tables alone, the library itself
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -25,13 +27,30 @@ def _shape(x: Tensor) -> str:
     return "[" + ", ".join(str(int(n)) for n in x.shape) + "]"
 
 
+def is_fake(x: Tensor) -> bool:
+    """Of a FakeTensorMode: whose class is not asked for, since it imports the compiler."""
+    return type(x).__name__ == "FakeTensor"
+
+
+@contextlib.contextmanager
+def without_fakes() -> Iterator[None]:
+    """Tensors that are made within it are real, whatever mode is around it."""
+    if not torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE):
+        yield
+        return
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+    with unset_fake_temporarily():
+        yield
+
+
 def is_readable(x: Any) -> bool:
     """Whether a tensor's numbers can be looked at now."""
     if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
         return False
     if not isinstance(x, Tensor):
         return True
-    return x.device.type != "meta" and not isinstance(x, torch._subclasses.FakeTensor)
+    return x.device.type != "meta" and not is_fake(x)
 
 
 # ---- the layer and its tables ----

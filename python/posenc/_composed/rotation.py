@@ -25,11 +25,14 @@ from .numbers import DOUBLE, constant, exact
 _LARGEST = {torch.float32: 80.0, torch.float64: 700.0}
 
 
-@torch.compiler.assume_constant_result
 def _frequencies(text: str, length: int | None) -> list[float]:
     """inv_freq, and behind it the attention factor."""
     made = _posenc.frequencies(value_of(text), length=length)
     return [*made.inv_freq, made.attention_factor]
+
+
+# What torch.compiler.assume_constant_result does, which imports the compiler: two seconds, for all who never compile.
+_frequencies._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 class Pairs:

@@ -62,7 +62,8 @@ class TableRotation:
         batch, _, tokens, _ = x.shape
         if not isinstance(positions, Tensor):
             at = torch.arange(int(positions), int(positions) + tokens, device=x.device)
-            self._require_served(int(positions) + tokens - 1 if int(positions) >= self.start else int(positions), "positions")
+            for end in (int(positions), int(positions) + tokens - 1) if tokens else ():
+                self._require_served(end, "positions")
             return [at[None]] * self.axes
         rows = batch if positions.numel() == self.axes * batch * tokens else 1
         if positions.numel() != self.axes * rows * tokens:

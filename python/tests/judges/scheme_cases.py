@@ -361,3 +361,21 @@ def mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, (list, tuple)):
         return [mapped(one, change) for one in value]
     return change(value) if isinstance(value, Tensor) else value
+
+
+# ---- gradients ----
+
+LEARNED = ("bias", "log_forget", "row_gate")
+
+
+def function_of(call):
+    """attend of tensors alone, those that may be learned: and what they are."""
+    layer = call.layer()
+    names = [n for n in LEARNED if n in call.given]
+
+    def attend(q, k, v, *rest):
+        given = {**call.given, **dict(zip(names, rest[: len(names)]))}
+        return posenc.torch.attend(layer, q, k, v, tables=rest[len(names) :], lse=True, backend="composed", **given)
+
+    tensors = [call.q, call.k, call.v, *(call.given[n] for n in names), *layer.weights]
+    return attend, [x.detach().clone().requires_grad_() for x in tensors], ["q", "k", "v", *names, *layer.names]

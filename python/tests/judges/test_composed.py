@@ -179,29 +179,13 @@ def test_short_types_are_summed_in_float32(dtype):
 
 # ---- gradients ----
 
-LEARNED = ("bias", "log_forget", "row_gate")
-
-
-def function_of(call):
-    """attend of tensors alone, those that may be learned: and what they are."""
-    layer = call.layer()
-    names = [n for n in LEARNED if n in call.given]
-
-    def attend(q, k, v, *rest):
-        given = {**call.given, **dict(zip(names, rest[: len(names)]))}
-        return posenc.torch.attend(layer, q, k, v, tables=rest[len(names) :], lse=True, backend="composed", **given)
-
-    tensors = [call.q, call.k, call.v, *(call.given[n] for n in names), *layer.weights]
-    return attend, [x.detach().clone().requires_grad_() for x in tensors], ["q", "k", "v", *names, *layer.names]
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_gradients(name, chunks_of_three):
     # The third derivative of an output along a direction of norm 1 is below 100 for scores of this size.
     step = 1e-5
     tolerance = bounds.central_difference(bounds.in_double(10.0, 64), step, 100.0)
     for call in (Call(CASES[name], SMALL, 3), Call(CASES[name], NEAR, 3)):
-        attend, tensors, names = function_of(call)
+        attend, tensors, names = scheme_cases.function_of(call)
         assert torch.autograd.gradcheck(attend, tensors, eps=step, atol=tolerance, rtol=1e-6, fast_mode=True)
         out, lse = attend(*tensors)
         weights = scheme_cases.Random(5)(*out.shape)
@@ -214,7 +198,7 @@ def test_gradients(name, chunks_of_three):
 
 def test_nothing_that_is_kept_for_a_backward_pass_is_of_queries_times_keys(chunks_of_three):
     call = Call(CASES["several at once"], Arrangement("long", posenc.Mask(), batch=1, queries=96, keys=96))
-    attend, tensors, _ = function_of(call)
+    attend, tensors, _ = scheme_cases.function_of(call)
     kept = []
 
     def pack(x):
@@ -241,7 +225,7 @@ def no_graphs_of_another_test():
 @pytest.mark.parametrize("name", GRAPHED)
 def test_compiled(name):
     call = Call(CASES[name], NEAR)
-    attend, tensors, _ = function_of(call)
+    attend, tensors, _ = scheme_cases.function_of(call)
     graph = torch.compile(lambda *x: attend(*x)[0], backend="aot_eager", fullgraph=True)
     out, same = attend(*tensors)[0], graph(*tensors)
     bound = bound_of(call, 2.0**-53)
@@ -255,7 +239,7 @@ def test_compiled(name):
 
 def test_compiled_in_chunks(chunks_of_three):
     call = Call(CASES["shaw"], Arrangement("ten", posenc.Mask(), batch=1, queries=10, keys=10))
-    attend, tensors, _ = function_of(call)
+    attend, tensors, _ = scheme_cases.function_of(call)
     graph = torch.compile(lambda *x: attend(*x)[0], backend="aot_eager", fullgraph=True)
     out, same = attend(*tensors)[0], graph(*tensors)
     bound = bound_of(call, 2.0**-53)
