@@ -30,7 +30,12 @@ def flex_lacks(layer: Any, q: Tensor, k: Tensor, v: Tensor, given: dict[str, Any
     if of is None:
         return "the layer is refused"
     for term in of.terms:
-        if not isinstance(term, _OF_DISTANCE) or term.gated or term.whole_axes.get(0, 0) is not None and term.whole_axes:
+        if (
+            not isinstance(term, _OF_DISTANCE)
+            or term.gated
+            or term.whole_axes.get(0, 0) is not None
+            and term.whole_axes
+        ):
             return "scores depend on more than places"
     if of.has_regions:
         return "regions rotate each key in more than one way"
@@ -73,7 +78,10 @@ def _tables(call: Attention, length: int) -> tuple[Tensor | None, Tensor | None]
         part.is_whole_row = True
         bias = term.scores(state, part)[0, :, 0]
         (by_key if is_column else by_distance).append(bias if is_column else bias.flip(-1))
-    return (sum(by_distance[1:], by_distance[0]) if by_distance else None, sum(by_key[1:], by_key[0]) if by_key else None)
+    return (
+        sum(by_distance[1:], by_distance[0]) if by_distance else None,
+        sum(by_key[1:], by_key[0]) if by_key else None,
+    )
 
 
 @functools.lru_cache(maxsize=1)

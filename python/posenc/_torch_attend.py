@@ -1,8 +1,8 @@
 """posenc.torch.attend: which backend computes a call, and the call. backend_of() tells which, and why.
 
-  kernel     posenc.attend, an operator of torch: the CPU, float32, float16, bfloat16; no gradient
-  flex       FlexAttention, made from the plan (_flex_backend.py): CUDA; layers whose scores depend on places alone
-  composed   operations of torch (_composed): any device, any floating point, every layer, gradients of everything
+kernel     posenc.attend, an operator of torch: the CPU, float32, float16, bfloat16; no gradient
+flex       FlexAttention, made from the plan (_flex_backend.py): CUDA; layers whose scores depend on places alone
+composed   operations of torch (_composed): any device, any floating point, every layer, gradients of everything
 """
 
 from __future__ import annotations
@@ -111,9 +111,22 @@ def _require_types(layer: Any, attn_mask: Any, bias: Any) -> None:
 def _given(arguments: dict[str, Any], device: torch.device) -> dict[str, Any]:
     """Arguments by name, all of them; what has no tensor yet becomes one."""
     given: dict[str, Any] = {name: arguments.get(name) for name in OPTIONAL}
-    for name in ("q_positions", "k_positions", "q_order", "k_order", "cu_seqlens_q", "cu_seqlens_k", "q_segments", "k_segments"):
+    for name in (
+        "q_positions",
+        "k_positions",
+        "q_order",
+        "k_order",
+        "cu_seqlens_q",
+        "cu_seqlens_k",
+        "q_segments",
+        "k_segments",
+    ):
         x = given[name]
-        if x is not None and not isinstance(x, (int, Tensor)) and not (hasattr(x, "__index__") and not hasattr(x, "__len__")):
+        if (
+            x is not None
+            and not isinstance(x, (int, Tensor))
+            and not (hasattr(x, "__index__") and not hasattr(x, "__len__"))
+        ):
             given[name] = torch.as_tensor(x, device=device)
     for name, default in (("prefix", 0), ("q_rotated", False), ("k_rotated", False)):
         given[name] = arguments.get(name, default)
@@ -144,9 +157,19 @@ def _by_kernel(
             names.append(name)
             inputs.append(x if isinstance(x, Tensor) else torch.tensor(int(x)))
     out, sums = _attend_operator.attend_call(
-        q, k, v, inputs, " ".join(names), given["prefix"], given["length"], given["q_rotated"], given["k_rotated"],
-        tables, layer.text, layer.value_dim,
-    )  # fmt: skip
+        q,
+        k,
+        v,
+        inputs,
+        " ".join(names),
+        given["prefix"],
+        given["length"],
+        given["q_rotated"],
+        given["k_rotated"],
+        tables,
+        layer.text,
+        layer.value_dim,
+    )
     return out, sums if lse else None
 
 
@@ -163,7 +186,9 @@ def _by_composed(
     return composed.attend(layer.composed, learned, q, k, v, given)
 
 
-def call(layer: Layer, q: Tensor, k: Tensor, v: Tensor, arguments: dict[str, Any], tables: Any, backend: str, lse: bool) -> Any:
+def call(
+    layer: Layer, q: Tensor, k: Tensor, v: Tensor, arguments: dict[str, Any], tables: Any, backend: str, lse: bool
+) -> Any:
     if backend not in BACKENDS:
         _refuse("backend", f"be one of {', '.join(BACKENDS)}", repr(backend))
     _require_types(layer, arguments.get("attn_mask"), arguments.get("bias"))
@@ -186,7 +211,9 @@ def call(layer: Layer, q: Tensor, k: Tensor, v: Tensor, arguments: dict[str, Any
     return (out, sums) if lse else out
 
 
-def choice(layer: Layer, q: Tensor, k: Tensor, v: Tensor, arguments: dict[str, Any], tables: Any, backend: str) -> Chosen:
+def choice(
+    layer: Layer, q: Tensor, k: Tensor, v: Tensor, arguments: dict[str, Any], tables: Any, backend: str
+) -> Chosen:
     _require_types(layer, arguments.get("attn_mask"), arguments.get("bias"))
     all_tables = layer.weights if tables is None else list(tables)
     return _choose(layer, backend, q, k, v, _given(arguments, q.device), all_tables)

@@ -68,7 +68,9 @@ def trained(
     learned tables are not read; tables: those, as dicts of tensors."""
     plan = layer.layer if isinstance(layer, _posenc.PreparedLayer) else layer
     if keywords.get("angles", "exact") != "exact" and any(one.role == "main" for one in plan.rotate):
-        raise NotImplementedError("[attention] angles must be 'exact' where a gradient goes through a rotation of attention")
+        raise NotImplementedError(
+            "[attention] angles must be 'exact' where a gradient goes through a rotation of attention"
+        )
     given: dict[str, Any] = {name: keywords.get(name) for name in _GIVEN}
     given |= {"prefix": 0, "q_rotated": False, "k_rotated": False}
     of = composed_layer(plan)

@@ -49,7 +49,9 @@ def _sums(weights: Tensor, v: Tensor, groups: int) -> Tensor:
 class Attention:
     """One call. What does not depend on the chunk is made here, once."""
 
-    def __init__(self, layer: ComposedLayer, learned: dict[str, Any], q: Tensor, k: Tensor, v: Tensor, given: Any) -> None:
+    def __init__(
+        self, layer: ComposedLayer, learned: dict[str, Any], q: Tensor, k: Tensor, v: Tensor, given: Any
+    ) -> None:
         self.layer, self.learned = layer, learned
         dtype = computing(q, k, v)
         q, k, v = (_heads_first(x).to(dtype) for x in (q, k, v))
@@ -61,7 +63,9 @@ class Attention:
         for name, x in per_row.items():
             if x is not None:
                 rows = queries if name in ("row_gate", "q_segments") else keys
-                per_row[name] = torch.as_tensor(x).to(q.device).reshape(batch, rows, *([heads] if "_segments" not in name else []))
+                per_row[name] = (
+                    torch.as_tensor(x).to(q.device).reshape(batch, rows, *([heads] if "_segments" not in name else []))
+                )
         per_row["k_order"] = given["k_order"]
         self.call = Call(q, k, self.rows, layer.heads, layer.kv_heads, layer.softmax_scale, per_row)
         self.attn_mask, self.bias, self.prefix = given["attn_mask"], given["bias"], given["prefix"]
@@ -69,9 +73,7 @@ class Attention:
             self.bias = self.bias.to(device=q.device, dtype=dtype)
         self.groups = heads // k.shape[1]
         inv_freq = learned.get("inv_freq") or [None] * len(layer.rotations)
-        self.frequencies = [
-            one.frequencies(given["length"], f, q.device) for one, f in zip(layer.rotations, inv_freq)
-        ]
+        self.frequencies = [one.frequencies(given["length"], f, q.device) for one, f in zip(layer.rotations, inv_freq)]
         self.q, self.k = self.placed(given["q_rotated"], given["k_rotated"])
         self.v = v
         if layer.value.rotates:

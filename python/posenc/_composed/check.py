@@ -235,7 +235,9 @@ def schemes(layer: ComposedLayer, learned: dict[str, Any], q: Tensor, k: Tensor,
             refuse("bias", "have the logits by distance", "omitted")
         if term.reads == "segments":
             if term.both_ways and (q.dim() != 4 or batch % 2 != 0):
-                refuse("q", "be a batch of an even number of sequences, since half of them are read backwards", "otherwise")
+                refuse(
+                    "q", "be a batch of an even number of sequences, since half of them are read backwards", "otherwise"
+                )
             segments = of.get("segments") is not None
     if segments:
         counts = [0 if given[name] is None else _length(given[name]) for name in ("q_segments", "k_segments")]
@@ -246,9 +248,13 @@ def schemes(layer: ComposedLayer, learned: dict[str, Any], q: Tensor, k: Tensor,
     for name in ("q_segments", "k_segments"):
         _left_out(name, given[name] is not None and not segments, "no term of the layer has weights for segments")
     reads = [term.reads for term in layer.terms if term.reads != "row_gate" or term.gated]
-    _left_out("log_forget", given["log_forget"] is not None and "log_forget" not in reads, "the layer has no forget gate")
+    _left_out(
+        "log_forget", given["log_forget"] is not None and "log_forget" not in reads, "the layer has no forget gate"
+    )
     has_gate = "row_gate" in reads
-    _left_out("row_gate", given["row_gate"] is not None and not has_gate, "the layer has no bias with a gate for each row")
+    _left_out(
+        "row_gate", given["row_gate"] is not None and not has_gate, "the layer has no bias with a gate for each row"
+    )
 
 
 # ---- numbers ----
@@ -286,7 +292,9 @@ def numbers(layer: ComposedLayer, learned: dict[str, Any], rows: Any) -> None:
             x = tables[name]
             if is_readable(x) and not bool((torch.as_tensor(x) >= least).all()):
                 worst = float(torch.as_tensor(x).detach().min())
-                raise ValueError(f"[kerple_bias] {name} must be at least {least:g}, as training clamps it but is {worst:g}")
+                raise ValueError(
+                    f"[kerple_bias] {name} must be at least {least:g}, as training clamps it but is {worst:g}"
+                )
         for name in term.above:
             if is_readable(tables[name]) and not float(torch.as_tensor(tables[name]).detach()) > 0:
                 refuse(f"weights.score[{place}]", "have c and threshold above 0", "otherwise")
@@ -298,7 +306,9 @@ def numbers(layer: ComposedLayer, learned: dict[str, Any], rows: Any) -> None:
         _distances("weights.value", rows.q.at[0], rows.k.at[0], rows.q.sequence, rows.k.sequence, None)
 
 
-def check(layer: ComposedLayer, learned: dict[str, Any], q: Tensor, k: Tensor, v: Tensor, given: dict[str, Any]) -> None:
+def check(
+    layer: ComposedLayer, learned: dict[str, Any], q: Tensor, k: Tensor, v: Tensor, given: dict[str, Any]
+) -> None:
     """All but numbers(), which needs the rows of the call."""
     tensors(layer, q, k, v)
     inputs(layer, q, k, given)

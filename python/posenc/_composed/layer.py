@@ -40,7 +40,9 @@ TERMS: dict[type, type[distance.Term]] = {
 def _stage(table: dict[type, Any], scheme: Any) -> Any:
     made = table.get(type(scheme))
     if made is None:
-        raise ValueError(f"[attend] {type(scheme).__name__} must have a form in torch's operations, but has none: posenc.attend")
+        raise ValueError(
+            f"[attend] {type(scheme).__name__} must have a form in torch's operations, but has none: posenc.attend"
+        )
     return made
 
 

@@ -101,7 +101,9 @@ class Rotation:
             return learned.to(exact(device)), factor
         return constant(inv_freq, exact(device), device), factor
 
-    def angles(self, at: list[Tensor], frequencies: tuple[Tensor, float], inverse: bool = False) -> tuple[Tensor, Tensor]:
+    def angles(
+        self, at: list[Tensor], frequencies: tuple[Tensor, float], inverse: bool = False
+    ) -> tuple[Tensor, Tensor]:
         inv_freq, factor = frequencies
         places = [x + self.offset for x in at] if self.offset else at
         return self.pairs.cos_sin(places, inv_freq, 1.0 / factor if inverse else factor)

@@ -1,7 +1,7 @@
 """Rows of sines and cosines, arXiv 1706.03762, 3.5, in the conventions that terms of the score use.
 
-  paper   sin(t w_p), cos(t w_p) in turn      xlnet, marian   all sines, then all cosines      w_p = 10000^(-2p/d)
-  tensor2tensor, musicgen, whisper            w_p = 10000^(-p / (d/2 - 1)); sines first, of musicgen cosines first
+paper   sin(t w_p), cos(t w_p) in turn      xlnet, marian   all sines, then all cosines      w_p = 10000^(-2p/d)
+tensor2tensor, musicgen, whisper            w_p = 10000^(-p / (d/2 - 1)); sines first, of musicgen cosines first
 """
 
 from __future__ import annotations

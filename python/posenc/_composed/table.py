@@ -69,9 +69,10 @@ class TableRotation:
         if positions.numel() != self.axes * rows * tokens:
             wanted = self.axes * batch * tokens
             _refuse(
-                "positions", f"have one entry for each of {self.axes} axes and {batch * tokens} tokens, {wanted},",
+                "positions",
+                f"have one entry for each of {self.axes} axes and {batch * tokens} tokens, {wanted},",
                 f"{positions.numel()} long",
-            )  # fmt: skip
+            )
         if is_readable(positions) and not self.on_demand:
             lowest, highest = positions < self.start, positions > self.start + self.count - 1
             whole = positions == positions.floor() if positions.is_floating_point() else ~(lowest & ~lowest)

@@ -1,6 +1,6 @@
 """Biases that are sums along the row, from the key up to the query, so that each key between them counts.
 
-  CoPE, arXiv 2405.18719; the forgetting transformer's gates, arXiv 2503.02130
+CoPE, arXiv 2405.18719; the forgetting transformer's gates, arXiv 2503.02130
 """
 
 from __future__ import annotations

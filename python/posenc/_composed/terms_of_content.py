@@ -68,7 +68,10 @@ class Distances:
     def begin(self, learned: Any, call: Call) -> Any:
         """W of each head, [heads, head_dim, channels], or with a table W R, [heads, rows, head_dim]; and v, u."""
         projection = call.weight(learned["projection"]).unflatten(0, (call.heads, -1))
-        biases = [None if learned.get(name) is None else call.weight(learned[name]) for name in ("position_bias", "content_bias")]
+        biases = [
+            None if learned.get(name) is None else call.weight(learned[name])
+            for name in ("position_bias", "content_bias")
+        ]
         table = learned.get("table")
         rows = None if table is None else torch.matmul(call.weight(table), projection.mT)
         u = biases[1]

@@ -197,7 +197,10 @@ class OfFire(Term):
 
     def begin(self, learned: Any, call: Call) -> Any:
         numbers = {name: learned[name] for name in ("c", "threshold")}
-        return {**learned, **{name: x if isinstance(x, (int, float)) else call.weight(x) for name, x in numbers.items()}}
+        return {
+            **learned,
+            **{name: x if isinstance(x, (int, float)) else call.weight(x) for name, x in numbers.items()},
+        }
 
     def scores(self, state: Any, part: Part) -> Tensor:
         c, threshold = state["c"], state["threshold"]

@@ -61,7 +61,9 @@ def term_module(scheme: Any, layer: _posenc.LayerPlan, width: int, **options: An
     elif isinstance(scheme, _posenc.ForgetGate):
         made = ForgetGate(heads, width)
     else:
-        raise ValueError(f"[posenc.nn] {type(scheme).__name__} must have a module, but has none: posenc.torch.attend takes it")
+        raise ValueError(
+            f"[posenc.nn] {type(scheme).__name__} must have a module, but has none: posenc.torch.attend takes it"
+        )
     return made
 
 
@@ -78,7 +80,11 @@ class _Norm(nn.Module):
         """x: [batch, heads, tokens, head_dim]."""
         heads = x.shape[1]
         y = x.transpose(1, 2)
-        y = (y if self.over == "head" else y.flatten(2)).float() if x.dtype != torch.float64 else (y if self.over == "head" else y.flatten(2))
+        y = (
+            (y if self.over == "head" else y.flatten(2)).float()
+            if x.dtype != torch.float64
+            else (y if self.over == "head" else y.flatten(2))
+        )
         if self.kind == "layer":
             y = y - y.mean(-1, keepdim=True)
         squares = y.square()
@@ -131,7 +137,10 @@ class Attention(nn.Module):
         self.o_proj = nn.Linear(heads * value_dim, self.width, bias=out_bias) if out else None
         if terms is None:
             first = dict(term_options or {})
-            made = [term_module(one, layer, self.width, **(first if place == 0 else {})) for place, one in enumerate(layer.score)]
+            made = [
+                term_module(one, layer, self.width, **(first if place == 0 else {}))
+                for place, one in enumerate(layer.score)
+            ]
         else:
             made = list(terms)
             if [term.scheme for term in made] != list(layer.score):

@@ -1,6 +1,6 @@
 """Score terms that know places alone: each gives its bias, [heads, queries, keys], to any attention.
 
-  ALiBi arXiv 2108.12409, T5 1910.10683, KERPLE 2205.09921, FIRE 2310.04418, Sandwich 2212.10356
+ALiBi arXiv 2108.12409, T5 1910.10683, KERPLE 2205.09921, FIRE 2310.04418, Sandwich 2212.10356
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from .scheme import SchemeModule, linear_of
 class PlaceBias(SchemeModule):
     """forward(queries, keys): the bias as a matrix. Within posenc.nn.Attention there is none."""
 
-    def forward(self, queries: int, keys: int | None = None, *, device: Any = None, dtype: Any = torch.float32) -> Tensor:
+    def forward(
+        self, queries: int, keys: int | None = None, *, device: Any = None, dtype: Any = torch.float32
+    ) -> Tensor:
         """[heads, queries, keys]; the last query stands with the last key. keys: as many as queries, if left out."""
         keys = queries if keys is None else keys
         parameter = next(iter(self.parameters()), None)

@@ -1,6 +1,6 @@
 """Score terms that know what queries and keys hold: forward(q, k, v) is attention by them alone.
 
-  Shaw 1803.02155, Transformer-XL 1901.02860, DeBERTa 2006.03654, CoPE 2405.18719, the forgetting transformer 2503.02130
+Shaw 1803.02155, Transformer-XL 1901.02860, DeBERTa 2006.03654, CoPE 2405.18719, the forgetting transformer 2503.02130
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ class ContentScheme(SchemeModule):
 class ShawRelative(ContentScheme):
     """q_i . E[clip(i - j, -right, left)]; by_keys: (q_i + k_j) . E. table: [right + left + 1, head_dim], from -right."""
 
-    def __init__(self, heads: int, head_dim: int, left: int, right: int = 0, *, per_head: bool = False, **scheme: Any) -> None:
+    def __init__(
+        self, heads: int, head_dim: int, left: int, right: int = 0, *, per_head: bool = False, **scheme: Any
+    ) -> None:
         super().__init__(_posenc.ShawKeys(left=left, right=right, **scheme), heads)
         shape = (left + right + 1, head_dim)
         shape = (heads, *shape) if per_head else shape  # type: ignore[assignment]
@@ -73,7 +75,14 @@ class DisentangledAttention(ContentScheme):
     comes with each call, as rel_embeddings; keys, queries: W_k, W_q, or None where they are the attention's own."""
 
     def __init__(
-        self, heads: int, head_dim: int, channels: int, *, shared_table: bool = False, key_bias: bool = True, **scheme: Any
+        self,
+        heads: int,
+        head_dim: int,
+        channels: int,
+        *,
+        shared_table: bool = False,
+        key_bias: bool = True,
+        **scheme: Any,
     ) -> None:
         super().__init__(_posenc.Deberta(**scheme), heads)
         rows = 2 * _posenc.deberta_span(self.scheme)

@@ -28,7 +28,9 @@ def module_of(scheme: Any) -> nn.Module:
     """RotaryEmbedding of a Rope or XPos."""
     if isinstance(scheme, (_posenc.Rope, _posenc.XPos)):
         return RotaryEmbedding(scheme)
-    raise ValueError(f"[module_of] a scheme must be a Rope or an XPos but is {scheme!r}: a term's module is made by its heads")
+    raise ValueError(
+        f"[module_of] a scheme must be a Rope or an XPos but is {scheme!r}: a term's module is made by its heads"
+    )
 
 
 # The projections of q, k and v, by the names that classes of transformers have; and that of the output.
@@ -63,7 +65,13 @@ def _stack(plan: _posenc.Plan, module: nn.Module, asked: str | int | None) -> _p
 
 
 def from_transformers(
-    module: nn.Module, *, config: Any = None, layer: int | None = None, stack: str | int | None = None, cross: bool = False, **options: Any
+    module: nn.Module,
+    *,
+    config: Any = None,
+    layer: int | None = None,
+    stack: str | int | None = None,
+    cross: bool = False,
+    **options: Any,
 ) -> Attention:
     """An attention module of a model of transformers as posenc's, with copies of its weights.
 
@@ -88,7 +96,11 @@ def from_transformers(
     if mixed is None and queries is None:
         raise ValueError(f"[from_transformers] {type(module).__name__} has no projection of a name that is known")
     output = _find(module, _OUTPUT)
-    state = {name: x.detach().clone() for name, x in module.state_dict().items() if not name.startswith(("output.LayerNorm", "layer_norm"))}
+    state = {
+        name: x.detach().clone()
+        for name, x in module.state_dict().items()
+        if not name.startswith(("output.LayerNorm", "layer_norm"))
+    }
     biased = _biased(state, mixed is not None)
     projection = mixed if mixed is not None else queries
     is_conv = type(projection).__name__ == "Conv1D"
@@ -101,9 +113,14 @@ def from_transformers(
     if of_layer.qk_norm is not None:
         options = {"norm_epsilon": _epsilon(module), **options}
     made = Attention(
-        of_layer, width, bias=biased, out=output is not None, memory_width=memory,
-        out_bias=getattr(output, "bias", None) is not None, **options,
-    )  # fmt: skip
+        of_layer,
+        width,
+        bias=biased,
+        out=output is not None,
+        memory_width=memory,
+        out_bias=getattr(output, "bias", None) is not None,
+        **options,
+    )
     made.to(device=projection.weight.device, dtype=projection.weight.dtype)
     missing, unexpected = made.load_state_dict(state, strict=False)
     shared = [name for name in missing if name.startswith("terms.") and name.endswith("table")]
@@ -128,7 +145,9 @@ def _require_same_norms(made: Attention, module: nn.Module) -> None:
         own, theirs = getattr(made, name), getattr(module, name, None)
         if own is None and theirs is None:
             continue
-        x = torch.linspace(-2.0, 3.0, made.layer.head_dim, dtype=made.q_proj.weight.dtype, device=made.q_proj.weight.device)
+        x = torch.linspace(
+            -2.0, 3.0, made.layer.head_dim, dtype=made.q_proj.weight.dtype, device=made.q_proj.weight.device
+        )
         with torch.no_grad():
             same = own is not None and theirs is not None and own.over == "head"
             if same and torch.allclose(own(x[None, None, None]), theirs(x[None, None, None]), rtol=1e-3, atol=1e-5):
@@ -143,7 +162,11 @@ def _biased(state: dict[str, torch.Tensor], is_mixed: bool) -> bool | str:
             return "qv"
         return any(name.endswith(("c_attn.bias", "query_key_value.bias")) for name in state)
     letters = ""
-    for letter, names in (("q", _QUERIES), ("k", ("k_proj", "k", "key", "key_proj")), ("v", ("v_proj", "v", "value", "value_proj"))):
+    for letter, names in (
+        ("q", _QUERIES),
+        ("k", ("k_proj", "k", "key", "key_proj")),
+        ("v", ("v_proj", "v", "value", "value_proj")),
+    ):
         if any(f"{name}.bias" in state or f"self.{name}.bias" in state for name in names):
             letters += letter
     return letters

@@ -48,7 +48,9 @@ class SinusoidalPositions(nn.Module):
         self.scheme = _posenc.SinusoidalInput(**scheme)
         self.width = width
         self.scale = nn.Parameter(torch.ones(())) if self.scheme.learned_scale else None
-        _posenc.input_row(self.scheme.replace(positions=None), width, 0)  # ValueError for a width that it has no rows of
+        _posenc.input_row(
+            self.scheme.replace(positions=None), width, 0
+        )  # ValueError for a width that it has no rows of
         self._sinusoid = Sinusoid(str(self.scheme.convention), width)
         self.offset, self.multiplier = int(self.scheme.offset), float(self.scheme.embedding_multiplier)
         self.multiplies = self.scheme.combine == "multiply"

@@ -1,11 +1,11 @@
 """Names that checkpoints have, to the names of posenc.nn.Attention: q_proj, k_proj, v_proj, o_proj, terms.N.
 
-  T5            q, k, v, o, relative_attention_bias              BERT     query, key, value, output.dense
-  GPT-2         c_attn [width, 3 width], c_proj                  OPT      q_proj, k_proj, v_proj, out_proj (Whisper too)
-  BLOOM         query_key_value [heads, 3, head_dim], dense      BERT's relative_key: distance_embedding, by j - i
-  DeBERTa v1    in_proj [heads, 3, head_dim], q_bias, v_bias, pos_proj, pos_q_proj
-  DeBERTa v2    query_proj, key_proj, value_proj, pos_key_proj, pos_query_proj
-  Transformer-XL  qkv_net, o_net, r_net, r_w_bias, r_r_bias
+T5            q, k, v, o, relative_attention_bias              BERT     query, key, value, output.dense
+GPT-2         c_attn [width, 3 width], c_proj                  OPT      q_proj, k_proj, v_proj, out_proj (Whisper too)
+BLOOM         query_key_value [heads, 3, head_dim], dense      BERT's relative_key: distance_embedding, by j - i
+DeBERTa v1    in_proj [heads, 3, head_dim], q_bias, v_bias, pos_proj, pos_q_proj
+DeBERTa v2    query_proj, key_proj, value_proj, pos_key_proj, pos_query_proj
+Transformer-XL  qkv_net, o_net, r_net, r_w_bias, r_r_bias
 """
 
 from __future__ import annotations

@@ -41,7 +41,11 @@ class RotaryEmbedding(nn.Module):
         at = torch.as_tensor(positions, device=device)
         axes = self._rotation.axes
         if at.dim() < 3:
-            at = at.reshape(axes, 1, -1) if axes > 1 else at.reshape(1, -1 if at.dim() == 1 else at.shape[0], at.shape[-1])
+            at = (
+                at.reshape(axes, 1, -1)
+                if axes > 1
+                else at.reshape(1, -1 if at.dim() == 1 else at.shape[0], at.shape[-1])
+            )
         return self._rotation.angles(list(at), self.frequencies(at.device), inverse)
 
     def forward(self, x: Tensor, positions: Any = 0, direction: str = "forward") -> Tensor:
@@ -68,7 +72,9 @@ class RotaryEmbedding(nn.Module):
         return made
 
 
-def AxialRotary(head_dim: int, axes: tuple[str, ...] = ("h", "w"), *, pairing: str = "half", learned: bool = False, **rope: Any) -> RotaryEmbedding:
+def AxialRotary(
+    head_dim: int, axes: tuple[str, ...] = ("h", "w"), *, pairing: str = "half", learned: bool = False, **rope: Any
+) -> RotaryEmbedding:
     """A block of pairs for each coordinate, each with frequencies of its own: positions are [axes, tokens]."""
     made = _posenc.Rope(
         **{
@@ -86,9 +92,13 @@ def AxialRotary(head_dim: int, axes: tuple[str, ...] = ("h", "w"), *, pairing: s
 class PixelRotary(RotaryEmbedding):
     """Coordinates of pixels from -1 to 1, one axis a block; inv_freq from pi to pi max_freq / 2, evenly."""
 
-    def __init__(self, head_dim: int, axes: tuple[str, ...] = ("h", "w"), *, max_freq: float = 10.0, learned: bool = False) -> None:
+    def __init__(
+        self, head_dim: int, axes: tuple[str, ...] = ("h", "w"), *, max_freq: float = 10.0, learned: bool = False
+    ) -> None:
         pairs = head_dim // 2
-        rope = _posenc.Rope(pairing="interleaved", head_dim=head_dim, dim=head_dim, axes=_posenc.axial_axes(list(axes), pairs))
+        rope = _posenc.Rope(
+            pairing="interleaved", head_dim=head_dim, dim=head_dim, axes=_posenc.axial_axes(list(axes), pairs)
+        )
         super().__init__(rope, learned=True)
         each = torch.linspace(1.0, max_freq / 2, pairs // len(axes), dtype=torch.float64) * math.pi
         self.max_freq = max_freq

@@ -126,7 +126,9 @@ def all_cases() -> list[Case]:
         _term("alibi falcon", P.Alibi(**ALIBI, form="column_bfloat16", scaled=True)),
         _term("alibi learned slopes", P.Alibi(**ALIBI), lambda r: {"slopes": r.between(0.1, 0.6, HEADS)}, kernel=False),
         _term("t5", P.T5Bias(buckets=8, max_distance=20), _table(8, HEADS)),
-        _term("t5 both ways", P.T5Bias(buckets=12, max_distance=20, bidirectional=True, scaled=True), _table(12, HEADS)),
+        _term(
+            "t5 both ways", P.T5Bias(buckets=12, max_distance=20, bidirectional=True, scaled=True), _table(12, HEADS)
+        ),
         _term("t5 gated, of an axis", P.T5Bias(buckets=8, max_distance=9, gated=True, axis=1), _table(8, HEADS)),
         _term("clipped", P.ClippedBias(past=4, future=2), _table(7, HEADS)),
         _term("grid", P.GridBias(rows=16, columns=16), _table(31 * 31, HEADS), side=16),
@@ -141,56 +143,130 @@ def all_cases() -> list[Case]:
         _term("nezha", P.ShawKeys(left=4, right=4, sinusoidal=True), terms=16),
         _term("transformer-xl", P.TransformerXl(), _xl, real=True, terms=64),
         _term("transformer-xl clamped", P.TransformerXl(clamp_length=5), _xl, real=True, terms=64),
-        _term("transformer-xl without u, v", P.TransformerXl(content_bias=False, position_bias=False, sinusoid="paper"),
-              lambda r: _xl(r, False, False, channels=7), real=True, terms=64),
-        _term("transformer-xl rows", P.TransformerXl(distances=P.Distances(low=-2, high=6)), lambda r: _xl(r, table=9), terms=64),
+        _term(
+            "transformer-xl without u, v",
+            P.TransformerXl(content_bias=False, position_bias=False, sinusoid="paper"),
+            lambda r: _xl(r, False, False, channels=7),
+            real=True,
+            terms=64,
+        ),
+        _term(
+            "transformer-xl rows",
+            P.TransformerXl(distances=P.Distances(low=-2, high=6)),
+            lambda r: _xl(r, table=9),
+            terms=64,
+        ),
         _term("transformer-xl clamped rows", P.TransformerXl(clamp_length=4), lambda r: _xl(r, table=9), terms=64),
         _term("xlnet", P.XlNet(bidirectional_data=True), _xlnet, real=True, batches_only=True, terms=80),
         _term("xlnet clamped", P.XlNet(clamp_length=6), lambda r: {"positions": _xl(r)}, real=True, terms=64),
         _term("deberta", P.Deberta(max_distance=6), _deberta(12), terms=80),
         _term("deberta v2", P.Deberta(buckets=6, max_distance=14, position_to_position=True), _deberta(12), terms=120),
-        _term("deberta c2p", P.Deberta(buckets=6, max_distance=14, position_to_content=False), _deberta(12, queries=False), terms=48),
-        _term("decomposed", P.DecomposedHw(rows=31), lambda r: {"rows": r(31, HEAD_DIM), "columns": r(31, HEAD_DIM)}, side=16, terms=24),
+        _term(
+            "deberta c2p",
+            P.Deberta(buckets=6, max_distance=14, position_to_content=False),
+            _deberta(12, queries=False),
+            terms=48,
+        ),
+        _term(
+            "decomposed",
+            P.DecomposedHw(rows=31),
+            lambda r: {"rows": r(31, HEAD_DIM), "columns": r(31, HEAD_DIM)},
+            side=16,
+            terms=24,
+        ),
         _term("cope", P.ContextualPosition(positions=5), _table(5, HEAD_DIM), real=True, terms=32),
         _term("forget gate", P.ForgetGate(), real=True, terms=16),
         _term("distance logits", P.DistanceLogits(extent=4, channels=3), real=True),
-        Case("shaw values", P.LayerPlan(**SIZES, value=P.ShawValues(left=4, right=3)),
-             lambda r: {"value_weights": {"table": r(8, VALUE_DIM)}}),
-        Case("shaw values of heads", P.LayerPlan(**SIZES, value=P.ShawValues(left=4, right=3)),
-             lambda r: {"value_weights": {"table": r(HEADS, 8, VALUE_DIM)}}),
+        Case(
+            "shaw values",
+            P.LayerPlan(**SIZES, value=P.ShawValues(left=4, right=3)),
+            lambda r: {"value_weights": {"table": r(8, VALUE_DIM)}},
+        ),
+        Case(
+            "shaw values of heads",
+            P.LayerPlan(**SIZES, value=P.ShawValues(left=4, right=3)),
+            lambda r: {"value_weights": {"table": r(HEADS, 8, VALUE_DIM)}},
+        ),
         Case("nezha values", P.LayerPlan(**SIZES, value=P.ShawValues(left=4, right=4, sinusoidal=True))),
         _rotated("rope", half()),
         _rotated("rope interleaved, partial", half(pairing="interleaved", dim=4, first_channel=2), terms=12),
-        _rotated("rope clockwise, yarn", posenc.Rotate(scheme=half(rotation_direction="clockwise", scaling=YARN), offset=1)),
+        _rotated(
+            "rope clockwise, yarn", posenc.Rotate(scheme=half(rotation_direction="clockwise", scaling=YARN), offset=1)
+        ),
         _rotated("rope of two axes", half(**AXES)),
         _rotated("rope of three axes", half(**MROPE)),
         _rotated("two rotations", half(dim=4), half(pairing="interleaved", dim=4, first_channel=4, base=50.0)),
-        _rotated("learned frequencies", half(), tables=lambda r: {"inv_freq": [r.between(0.1, 1.0, HEAD_DIM // 2)]}, kernel=False),
+        _rotated(
+            "learned frequencies",
+            half(),
+            tables=lambda r: {"inv_freq": [r.between(0.1, 1.0, HEAD_DIM // 2)]},
+            kernel=False,
+        ),
         _rotated("xpos", P.XPos(rope=half(pairing="interleaved"), scale_base=16.0), terms=24),
         _rotated("rotated values", half(), more={"value_dim": HEAD_DIM, "value": P.RotatedValues()}),
-        _rotated("rotated values and back", half(scaling=YARN), more={"value_dim": HEAD_DIM, "value": P.RotatedValues(inverse_on_output=True)}),
+        _rotated(
+            "rotated values and back",
+            half(scaling=YARN),
+            more={"value_dim": HEAD_DIM, "value": P.RotatedValues(inverse_on_output=True)},
+        ),
         _rotated("self-extend", half(), more={"regions": P.SelfExtend(group=3, window=4)}, real=False),
         _rotated("rerope", half(), more={"regions": P.ReRope(window=4)}),
         _rotated("leaky rerope", half(), more={"regions": P.ReRope(window=4, step=2.5)}),
         _rotated("dual chunk", half(), more={"regions": P.DualChunk(chunk=4, local=2, trained=6)}, real=False),
-        Case("llama 4 scale", P.LayerPlan(**SIZES, query_scale=P.Llama4Temperature(attn_scale=0.4, floor_scale=3.0)), from_zero=True),
-        Case("ministral scale", P.LayerPlan(**SIZES, query_scale=P.MinistralTemperature(beta=0.3, original_max_position_embeddings=4)), from_zero=True),
+        Case(
+            "llama 4 scale",
+            P.LayerPlan(**SIZES, query_scale=P.Llama4Temperature(attn_scale=0.4, floor_scale=3.0)),
+            from_zero=True,
+        ),
+        Case(
+            "ministral scale",
+            P.LayerPlan(**SIZES, query_scale=P.MinistralTemperature(beta=0.3, original_max_position_embeddings=4)),
+            from_zero=True,
+        ),
         Case("log n", P.LayerPlan(**SIZES, query_scale=P.LogNScale(seq_length=5)), from_zero=True),
-        Case("beam scale", P.LayerPlan(**SIZES, query_scale=P.BeamTemperature(exponent=0.4, length=6.0)), from_zero=True),
-        Case("inkling scale", P.LayerPlan(**SIZES, query_scale=P.InklingTemperature(alpha=0.4, floor=3.0)), from_zero=True),
+        Case(
+            "beam scale", P.LayerPlan(**SIZES, query_scale=P.BeamTemperature(exponent=0.4, length=6.0)), from_zero=True
+        ),
+        Case(
+            "inkling scale",
+            P.LayerPlan(**SIZES, query_scale=P.InklingTemperature(alpha=0.4, floor=3.0)),
+            from_zero=True,
+        ),
         Case("sinks", P.LayerPlan(**SIZES, sinks=True), lambda r: {"sinks": r(HEADS)}, real=True),
         Case("capped", P.LayerPlan(**SIZES, soft_cap=P.SoftCap(cap=1.5), score=(P.Alibi(**ALIBI),)), real=True),
-        Case("capped before the bias, with sinks",
-             P.LayerPlan(**SIZES, sinks=True, soft_cap=P.SoftCap(cap=1.5, order="before_bias"), score=(P.Alibi(**ALIBI),)),
-             lambda r: {"sinks": r(HEADS)}, real=True),
-        Case("several at once",
-             P.LayerPlan(**SIZES, sinks=True, rotate=(P.Rotate(scheme=half()),), value=P.ShawValues(left=4, right=3),
-                         query_scale=P.LogNScale(seq_length=5), soft_cap=P.SoftCap(cap=9.0),
-                         score=(P.T5Bias(buckets=8, max_distance=20), P.ShawKeys(left=5, right=3), P.ContextualPosition(positions=5), P.ForgetGate())),
-             lambda r: {"sinks": r(HEADS), "value_weights": {"table": r(8, VALUE_DIM)},
-                        "score_weights": [{"table": r(8, HEADS)}, {"table": r(*shaw)}, {"table": r(5, HEAD_DIM)}, None]},
-             from_zero=True, terms=64),
-    ]  # fmt: skip
+        Case(
+            "capped before the bias, with sinks",
+            P.LayerPlan(
+                **SIZES, sinks=True, soft_cap=P.SoftCap(cap=1.5, order="before_bias"), score=(P.Alibi(**ALIBI),)
+            ),
+            lambda r: {"sinks": r(HEADS)},
+            real=True,
+        ),
+        Case(
+            "several at once",
+            P.LayerPlan(
+                **SIZES,
+                sinks=True,
+                rotate=(P.Rotate(scheme=half()),),
+                value=P.ShawValues(left=4, right=3),
+                query_scale=P.LogNScale(seq_length=5),
+                soft_cap=P.SoftCap(cap=9.0),
+                score=(
+                    P.T5Bias(buckets=8, max_distance=20),
+                    P.ShawKeys(left=5, right=3),
+                    P.ContextualPosition(positions=5),
+                    P.ForgetGate(),
+                ),
+            ),
+            lambda r: {
+                "sinks": r(HEADS),
+                "value_weights": {"table": r(8, VALUE_DIM)},
+                "score_weights": [{"table": r(8, HEADS)}, {"table": r(*shaw)}, {"table": r(5, HEAD_DIM)}, None],
+            },
+            from_zero=True,
+            terms=64,
+        ),
+    ]
     return cases
 
 
@@ -215,7 +291,10 @@ def _m(kind: str = "causal", **others: Any) -> posenc.Mask:
     return posenc.Mask(kind=kind, **others)
 
 
-PACKED = {f"cu_seqlens_{of}": torch.tensor(ends, dtype=torch.int32) for of, ends in (("q", [0, 4, 4, 10]), ("k", [0, 5, 6, 12]))}
+PACKED = {
+    f"cu_seqlens_{of}": torch.tensor(ends, dtype=torch.int32)
+    for of, ends in (("q", [0, 4, 4, 10]), ("k", [0, 5, 6, 12]))
+}
 ARRANGEMENTS = [
     Arrangement("causal", _m()),
     Arrangement("causal, run", _m(), batch=2, places="run"),
@@ -294,7 +373,10 @@ class Call:
         if of.places == "run":
             return {"q_positions": low + 2 + of.keys - of.queries, "k_positions": low + 2}
         if of.places == "real":
-            return {f"{name}_positions": low + random.between(0, 20, axes, n // max(of.batch, 1)) for name, n in rows.items()}
+            return {
+                f"{name}_positions": low + random.between(0, 20, axes, n // max(of.batch, 1))
+                for name, n in rows.items()
+            }
         base = 2**31 if of.places == "far" else 0
         return {f"{name}_positions": base + random.whole(low, high, axes, n) for name, n in rows.items()}
 

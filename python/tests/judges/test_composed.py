@@ -43,7 +43,9 @@ def factor_of(plan):
 def bound_of(call, unit):
     """bounds.scheme of a call: what is largest in it is the reference's to say."""
     plan, factor = call.plan, factor_of(call.plan)
-    position = max([64.0, *(float(torch.as_tensor(x).abs().max()) for n, x in call.given.items() if n.endswith("_positions"))])
+    position = max(
+        [64.0, *(float(torch.as_tensor(x).abs().max()) for n, x in call.given.items() if n.endswith("_positions"))]
+    )
     frequency = max([1.0, *(max(map(abs, posenc.frequencies(one.rope).inv_freq)) for one in plan.rotate)])
     tau = 3.0 if plan.query_scale is not None else 1.0
     layer = posenc.torch.Layer(plan, **{name: of for name, of in call.tables.items() if name != "inv_freq"})
@@ -57,7 +59,9 @@ def bound_of(call, unit):
     v = call.v * max(factor, 1.0)
     if "value_weights" in call.tables:
         v = v.abs().max() + call.tables["value_weights"]["table"].abs().max().reshape(1)
-    has_sines = any(isinstance(term, (posenc.Sandwich, posenc.ShawKeys, posenc.TransformerXl, posenc.XlNet)) for term in plan.score)
+    has_sines = any(
+        isinstance(term, (posenc.Sandwich, posenc.ShawKeys, posenc.TransformerXl, posenc.XlNet)) for term in plan.score
+    )
     angle = bounds.product_angle(position, frequency) if plan.rotate or has_sines else 0.0
     scale = plan.softmax_scale * tau * factor**2
     return bounds.scheme(call.q, call.k, v, scale, largest, call.case.terms, call.of.keys, unit, angle)
@@ -121,7 +125,9 @@ def test_outputs_are_the_reference_s(name, chunks_of_three):
         bound = bound_of(call, 2.0**-53)
         for scores in (1, 2**24):
             composed.SCORES = scores
-            out, lse = posenc.torch.attend(call.layer(), call.q, call.k, call.v, backend="composed", lse=True, **call.given)
+            out, lse = posenc.torch.attend(
+                call.layer(), call.q, call.k, call.v, backend="composed", lse=True, **call.given
+            )
             assert out.shape == wanted.shape and out.dtype == torch.float64
             off = float((out - wanted).abs().max())
             assert off <= bound, call.of.name
@@ -179,6 +185,7 @@ def test_short_types_are_summed_in_float32(dtype):
 
 # ---- gradients ----
 
+
 @pytest.mark.parametrize("name", CASES)
 def test_gradients(name, chunks_of_three):
     # The third derivative of an output along a direction of norm 1 is below 100 for scores of this size.
@@ -230,7 +237,10 @@ def test_compiled(name):
     out, same = attend(*tensors)[0], graph(*tensors)
     bound = bound_of(call, 2.0**-53)
     assert float((out - same).detach().abs().max()) <= bound
-    for one, other in zip(torch.autograd.grad(out.sum(), tensors, allow_unused=True), torch.autograd.grad(same.sum(), tensors, allow_unused=True)):
+    for one, other in zip(
+        torch.autograd.grad(out.sum(), tensors, allow_unused=True),
+        torch.autograd.grad(same.sum(), tensors, allow_unused=True),
+    ):
         if one is None:
             assert other is None
         else:
@@ -366,11 +376,25 @@ def test_the_kernel_is_that_of_posenc():
     weights = [posenc.T5Weights(table=layer.weights[0])]
     wanted = posenc.attend(call.plan, q, k, v, score_weights=weights, **call.given)
     assert torch.equal(posenc.torch.attend(layer, q, k, v, **call.given), wanted)
-    graph = torch.compile(lambda q: posenc.torch.attend(layer, q, k, v, **call.given), backend="aot_eager", fullgraph=True)
+    graph = torch.compile(
+        lambda q: posenc.torch.attend(layer, q, k, v, **call.given), backend="aot_eager", fullgraph=True
+    )
     assert torch.equal(graph(q), wanted)
 
 
-FLEX_AT = {"no positions": [0, 3], "alibi": [1], "alibi column": [12], "t5": [8], "t5 both ways": [5], "kerple": [7], "mlp": [0], "rope": [8], "sinks": [12], "capped": [1], "log n": [0]}
+FLEX_AT = {
+    "no positions": [0, 3],
+    "alibi": [1],
+    "alibi column": [12],
+    "t5": [8],
+    "t5 both ways": [5],
+    "kerple": [7],
+    "mlp": [0],
+    "rope": [8],
+    "sinks": [12],
+    "capped": [1],
+    "log n": [0],
+}
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without")
@@ -387,14 +411,22 @@ def test_flex_is_the_kernel_s(name):
 
 
 def test_flex_says_what_it_cannot():
-    for name, why in (("cope", "depend on more than places"), ("grid", "more than places"), ("dual chunk", "regions"), ("xpos", "xPos"), ("shaw values", "values")):
+    for name, why in (
+        ("cope", "depend on more than places"),
+        ("grid", "more than places"),
+        ("dual chunk", "regions"),
+        ("xpos", "xPos"),
+        ("shaw values", "values"),
+    ):
         call = Call(CASES[name], NEAR)
         layer, q, k, v = call.layer(torch.float32), call.q.float(), call.k.float(), call.v.float()
         with pytest.raises(ValueError, match=f"backend must be 'composed' or 'auto' but is 'flex', .*{why}"):
             posenc.torch.attend(layer, q, k, v, backend="flex", **call.given)
     call = Call(CASES["t5"], NEAR)
     with pytest.raises(ValueError, match="no backward pass on the CPU"):
-        posenc.torch.attend(call.layer(torch.float32), call.q.float().requires_grad_(), call.k.float(), call.v.float(), backend="flex")
+        posenc.torch.attend(
+            call.layer(torch.float32), call.q.float().requires_grad_(), call.k.float(), call.v.float(), backend="flex"
+        )
 
 
 # ---- what is refused ----
@@ -419,7 +451,11 @@ def wrong_calls():
     yield "segments", "t5", lambda q, k, v, g: (q, k, v, {"q_segments": T.zeros(6, dtype=T.int32)})
     yield "forget", "t5", lambda q, k, v, g: (q, k, v, {"log_forget": T.zeros(8, 4)})
     yield "gate", "t5", lambda q, k, v, g: (q, k, v, {"row_gate": T.zeros(6, 4)})
-    yield "packed", "t5", lambda q, k, v, g: (q, k, v, {f"cu_seqlens_{n}": T.tensor([0, 3], dtype=T.int32) for n in "qk"})
+    yield (
+        "packed",
+        "t5",
+        lambda q, k, v, g: (q, k, v, {f"cu_seqlens_{n}": T.tensor([0, 3], dtype=T.int32) for n in "qk"}),
+    )
     yield "no gate", "t5 gated, of an axis", lambda q, k, v, g: (q, k, v, {})
     yield "no forget", "forget gate", lambda q, k, v, g: (q, k, v, {})
     yield "no logits", "distance logits", lambda q, k, v, g: (q, k, v, {})
@@ -427,7 +463,11 @@ def wrong_calls():
     yield "odd batch", "xlnet", lambda q, k, v, g: (q[:1], k[:1], v[:1], {})
     yield "regions rotated", "rerope", lambda q, k, v, g: (q, k, v, {"q_rotated": True})
     yield "grid", "grid", lambda q, k, v, g: (q, k, v, {"q_positions": T.tensor([[0, 1, 30], [0, 1, 2]])})
-    yield "shaw between", "shaw", lambda q, k, v, g: (q, k, v, {"k_positions": T.tensor([0.0, 1, 2, 3.5], dtype=T.float64)})
+    yield (
+        "shaw between",
+        "shaw",
+        lambda q, k, v, g: (q, k, v, {"k_positions": T.tensor([0.0, 1, 2, 3.5], dtype=T.float64)}),
+    )
     yield "before 0", "log n", lambda q, k, v, g: (q, k, v, {"q_positions": T.tensor([-4, 1, 2])})
 
 
@@ -460,7 +500,11 @@ def wrong_layers():
     yield "chunk", plan.replace(mask=posenc.Mask(chunk=0)), {}
     yield "region", plan.replace(regions=posenc.ReRope(window=4)), {}
     yield "values", plan.replace(value=posenc.RotatedValues()), {}
-    yield "kerple", plan.replace(score=(posenc.Kerple(),)), {"score_weights": [{"r1": -torch.ones(4), "r2": torch.ones(4)}]}
+    yield (
+        "kerple",
+        plan.replace(score=(posenc.Kerple(),)),
+        {"score_weights": [{"r1": -torch.ones(4), "r2": torch.ones(4)}]},
+    )
     fire = {"c": -1.0, "threshold": 1.0, "hidden": {"weight": torch.ones(3, 1)}, "out": {"weight": torch.ones(4, 3)}}
     yield "fire", plan.replace(score=(posenc.Fire(),)), {"score_weights": [fire]}
 
@@ -504,5 +548,11 @@ def test_a_layer_is_copied_and_pickled_with_what_is_learned():
     for again in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
         assert again == layer and again.names == layer.names
         assert torch.equal(posenc.torch.attend(again, call.q, call.k, call.v, **call.given), out)
-    assert typing.cast(list, layer.names) == ["score_weights.0.table", "score_weights.1.table", "score_weights.2.table", "value_weights.table", "sinks"]
+    assert typing.cast(list, layer.names) == [
+        "score_weights.0.table",
+        "score_weights.1.table",
+        "score_weights.2.table",
+        "value_weights.table",
+        "sinks",
+    ]
     assert not math.isnan(float(out.sum()))

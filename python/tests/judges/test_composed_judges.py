@@ -60,7 +60,19 @@ def slope(function, tensors, seed=11, step=1e-5):
     return differences, by_autograd
 
 
-NAMES = ["t5", "kerple", "fire", "shaw by keys, of heads", "transformer-xl", "deberta v2", "cope", "forget gate", "learned frequencies", "sinks", "shaw values"]
+NAMES = [
+    "t5",
+    "kerple",
+    "fire",
+    "shaw by keys, of heads",
+    "transformer-xl",
+    "deberta v2",
+    "cope",
+    "forget gate",
+    "learned frequencies",
+    "sinks",
+    "shaw values",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)

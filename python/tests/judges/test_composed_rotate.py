@@ -25,7 +25,11 @@ def test_rotate_composed_is_the_reference_s(name, direction):
     made = {
         "a table": posenc.make_table(rope, start=-2, count=40),
         "on demand": posenc.table_on_demand(rope),
-        "given values": posenc.table_from_cos_sin(posenc.layout(rope), *(torch.as_tensor(x) for x in given_values(rope)), start=-2) if axes == 1 else None,
+        "given values": posenc.table_from_cos_sin(
+            posenc.layout(rope), *(torch.as_tensor(x) for x in given_values(rope)), start=-2
+        )
+        if axes == 1
+        else None,
     }
     for x in (random(5, 3, 8), random(2, 3, 5, 8)):
         batch = 2 if x.dim() == 4 else 1
@@ -40,7 +44,9 @@ def test_rotate_composed_is_the_reference_s(name, direction):
                 bound = bounds.rotated(largest) if what == "given values" else bounds.in_double(8 * largest, 8)
                 assert out.dtype == torch.float64 and float((out - wanted).abs().max()) <= bound, what
                 y = x.clone().requires_grad_()
-                assert torch.autograd.gradcheck(lambda y: posenc.torch.rotate(y, of, positions=positions, direction=direction), y, fast_mode=True)
+                assert torch.autograd.gradcheck(
+                    lambda y: posenc.torch.rotate(y, of, positions=positions, direction=direction), y, fast_mode=True
+                )
 
 
 def given_values(rope):
@@ -53,9 +59,12 @@ def test_rotate_composed_refuses_in_the_kernels_words():
     rope = ROTATED["half"]
     table, x = posenc.torch.Table(posenc.make_table(rope, start=2, count=4)), torch.randn(3, 2, 8)
     wrong = [
-        {"positions": 9}, {"positions": torch.tensor([2, 3, 9])}, {"positions": torch.tensor([2, 3])},
-        {"positions": torch.tensor([2.5, 3, 4], dtype=torch.float64)}, {"positions": 2, "direction": "back"},
-    ]  # fmt: skip
+        {"positions": 9},
+        {"positions": torch.tensor([2, 3, 9])},
+        {"positions": torch.tensor([2, 3])},
+        {"positions": torch.tensor([2.5, 3, 4], dtype=torch.float64)},
+        {"positions": 2, "direction": "back"},
+    ]
     for given in wrong:
         said = []
         for of in (x, x.double()):
@@ -71,7 +80,9 @@ def test_rotate_composed_refuses_in_the_kernels_words():
             said.append(str(problem.value))
         assert said[0] == said[1]
     demanded = posenc.torch.Table(posenc.table_on_demand(rope, angles="float32"))
-    with pytest.raises(ValueError, match="table must have rows, for a tensor on cpu, but is a table on demand, of angles float32"):
+    with pytest.raises(
+        ValueError, match="table must have rows, for a tensor on cpu, but is a table on demand, of angles float32"
+    ):
         posenc.torch.rotate(x.double(), demanded)
 
 

@@ -36,10 +36,16 @@ def test_composed_is_what_the_cpu_composes(name):
     plain = [x.detach().cpu().requires_grad_() for x in qkv]
     wanted = P.torch.attend(call.layer(), *plain, backend="composed", **call.given)
     largest = float(wanted.detach().abs().max())
-    assert out.is_cuda and float((out.detach().cpu() - wanted.detach()).abs().max()) <= bounds.in_double(64 * largest, call.case.terms)
+    assert out.is_cuda and float((out.detach().cpu() - wanted.detach()).abs().max()) <= bounds.in_double(
+        64 * largest, call.case.terms
+    )
     weights = Random(4)(*wanted.shape)
-    for one, other in zip(torch.autograd.grad((out * weights.cuda()).sum(), qkv), torch.autograd.grad((wanted * weights).sum(), plain)):
-        assert float((one.cpu() - other).abs().max()) <= bounds.in_double(64 * float(other.abs().max()), 8 * call.case.terms)
+    for one, other in zip(
+        torch.autograd.grad((out * weights.cuda()).sum(), qkv), torch.autograd.grad((wanted * weights).sum(), plain)
+    ):
+        assert float((one.cpu() - other).abs().max()) <= bounds.in_double(
+            64 * float(other.abs().max()), 8 * call.case.terms
+        )
 
 
 FLEX = {
@@ -131,10 +137,15 @@ def test_rotate():
     given = torch.tensor([[3, 1, 4, 1, 5]])
     for positions in (7, given):
         moved = x.detach().cuda().requires_grad_()
-        on_device = P.torch.rotate(moved, table, positions=positions if isinstance(positions, int) else positions.cuda())
+        on_device = P.torch.rotate(
+            moved, table, positions=positions if isinstance(positions, int) else positions.cuda()
+        )
         here = P.torch.rotate(x, table, positions=positions)
         assert float((on_device.cpu() - here).detach().abs().max()) <= bounds.rotated(float(x.detach().abs().max()))
-        (one,), (other,) = torch.autograd.grad(on_device.square().sum(), moved), torch.autograd.grad(here.square().sum(), x)
+        (one,), (other,) = (
+            torch.autograd.grad(on_device.square().sum(), moved),
+            torch.autograd.grad(here.square().sum(), x),
+        )
         assert float((one.cpu() - other).abs().max()) <= 2 * 2 * bounds.rotated(float(x.detach().abs().max()))
 
 

@@ -20,30 +20,120 @@ NO_DROP = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 POINTS = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
 RELATIVE = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"], **BERT, **NO_DROP}
 WHISPER = {
-    "d_model": 32, "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_layers": 1, "decoder_layers": 2,
-    "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "max_source_positions": 8, "num_mel_bins": 8,
-    "decoder_start_token_id": 1, **SMALL, **POINTS,
-}  # fmt: skip
-LLAMA = {"hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 2, "intermediate_size": 32, **SMALL, **POINTS}
-T5 = {"d_model": 32, "d_kv": 8, "num_heads": 4, "d_ff": 32, "num_layers": 2, "dropout_rate": 0.0, "decoder_start_token_id": 0, **SMALL}
+    "d_model": 32,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_layers": 1,
+    "decoder_layers": 2,
+    "encoder_ffn_dim": 32,
+    "decoder_ffn_dim": 32,
+    "max_source_positions": 8,
+    "num_mel_bins": 8,
+    "decoder_start_token_id": 1,
+    **SMALL,
+    **POINTS,
+}
+LLAMA = {
+    "hidden_size": 32,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "num_hidden_layers": 2,
+    "intermediate_size": 32,
+    **SMALL,
+    **POINTS,
+}
+T5 = {
+    "d_model": 32,
+    "d_kv": 8,
+    "num_heads": 4,
+    "d_ff": 32,
+    "num_layers": 2,
+    "dropout_rate": 0.0,
+    "decoder_start_token_id": 0,
+    **SMALL,
+}
 
 # Name: configuration, class, its attention module, options of from_transformers.
 MODELS = {
-    "t5 encoder": (hf.T5Config(**T5), hf.T5Model, lambda m: m.encoder.block[0].layer[0].SelfAttention, {"stack": "encoder"}),
-    "t5 decoder": (hf.T5Config(**T5), hf.T5Model, lambda m: m.decoder.block[0].layer[0].SelfAttention, {"stack": "decoder"}),
-    "t5 cross": (hf.T5Config(**T5), hf.T5Model, lambda m: m.decoder.block[1].layer[1].EncDecAttention, {"stack": "decoder", "cross": True}),
+    "t5 encoder": (
+        hf.T5Config(**T5),
+        hf.T5Model,
+        lambda m: m.encoder.block[0].layer[0].SelfAttention,
+        {"stack": "encoder"},
+    ),
+    "t5 decoder": (
+        hf.T5Config(**T5),
+        hf.T5Model,
+        lambda m: m.decoder.block[0].layer[0].SelfAttention,
+        {"stack": "decoder"},
+    ),
+    "t5 cross": (
+        hf.T5Config(**T5),
+        hf.T5Model,
+        lambda m: m.decoder.block[1].layer[1].EncDecAttention,
+        {"stack": "decoder", "cross": True},
+    ),
     "bert": (hf.BertConfig(**BERT, **NO_DROP), hf.BertModel, lambda m: m.encoder.layer[1].attention, {}),
-    "gpt2": (hf.GPT2Config(n_embd=32, n_head=4, n_layer=2, attn_pdrop=0.0, resid_pdrop=0.0, **SMALL, **POINTS), hf.GPT2Model, lambda m: m.h[1].attn, {}),
-    "opt": (hf.OPTConfig(hidden_size=32, num_attention_heads=4, num_hidden_layers=2, ffn_dim=32, word_embed_proj_dim=32, dropout=0.0, **SMALL, **POINTS), hf.OPTModel, lambda m: m.decoder.layers[0].self_attn, {}),
-    "bloom": (hf.BloomConfig(hidden_size=32, n_head=4, n_layer=2, **SMALL), hf.BloomModel, lambda m: m.h[0].self_attention, {}),
-    "whisper encoder": (hf.WhisperConfig(**WHISPER), hf.WhisperModel, lambda m: m.encoder.layers[0].self_attn, {"stack": "encoder"}),
-    "whisper decoder": (hf.WhisperConfig(**WHISPER), hf.WhisperModel, lambda m: m.decoder.layers[0].self_attn, {"stack": "decoder"}),
-    "deberta": (hf.DebertaConfig(max_position_embeddings=16, **RELATIVE), hf.DebertaModel, lambda m: m.encoder.layer[0].attention, {}),
-    "deberta-v2": (hf.DebertaV2Config(position_buckets=4, max_relative_positions=16, **RELATIVE), hf.DebertaV2Model, lambda m: m.encoder.layer[1].attention, {}),
-    "deberta-v3": (hf.DebertaV2Config(position_buckets=4, max_relative_positions=16, share_att_key=True, **RELATIVE), hf.DebertaV2Model, lambda m: m.encoder.layer[1].attention, {}),
+    "gpt2": (
+        hf.GPT2Config(n_embd=32, n_head=4, n_layer=2, attn_pdrop=0.0, resid_pdrop=0.0, **SMALL, **POINTS),
+        hf.GPT2Model,
+        lambda m: m.h[1].attn,
+        {},
+    ),
+    "opt": (
+        hf.OPTConfig(
+            hidden_size=32,
+            num_attention_heads=4,
+            num_hidden_layers=2,
+            ffn_dim=32,
+            word_embed_proj_dim=32,
+            dropout=0.0,
+            **SMALL,
+            **POINTS,
+        ),
+        hf.OPTModel,
+        lambda m: m.decoder.layers[0].self_attn,
+        {},
+    ),
+    "bloom": (
+        hf.BloomConfig(hidden_size=32, n_head=4, n_layer=2, **SMALL),
+        hf.BloomModel,
+        lambda m: m.h[0].self_attention,
+        {},
+    ),
+    "whisper encoder": (
+        hf.WhisperConfig(**WHISPER),
+        hf.WhisperModel,
+        lambda m: m.encoder.layers[0].self_attn,
+        {"stack": "encoder"},
+    ),
+    "whisper decoder": (
+        hf.WhisperConfig(**WHISPER),
+        hf.WhisperModel,
+        lambda m: m.decoder.layers[0].self_attn,
+        {"stack": "decoder"},
+    ),
+    "deberta": (
+        hf.DebertaConfig(max_position_embeddings=16, **RELATIVE),
+        hf.DebertaModel,
+        lambda m: m.encoder.layer[0].attention,
+        {},
+    ),
+    "deberta-v2": (
+        hf.DebertaV2Config(position_buckets=4, max_relative_positions=16, **RELATIVE),
+        hf.DebertaV2Model,
+        lambda m: m.encoder.layer[1].attention,
+        {},
+    ),
+    "deberta-v3": (
+        hf.DebertaV2Config(position_buckets=4, max_relative_positions=16, share_att_key=True, **RELATIVE),
+        hf.DebertaV2Model,
+        lambda m: m.encoder.layer[1].attention,
+        {},
+    ),
     "llama": (hf.LlamaConfig(**LLAMA), hf.LlamaModel, lambda m: m.layers[1].self_attn, {}),
     "qwen3": (hf.Qwen3Config(head_dim=8, **LLAMA), hf.Qwen3Model, lambda m: m.layers[0].self_attn, {}),
-}  # fmt: skip
+}
 
 
 def inputs_of(config):
@@ -61,11 +151,16 @@ def recorded(model, module, config):
 
     def keep(of, args, kwargs):
         hidden = args[0] if args else kwargs["hidden_states"]
-        found.setdefault("call", (hidden.detach().clone(), args[1:], {n: x for n, x in kwargs.items() if n != "hidden_states"}))
+        found.setdefault(
+            "call", (hidden.detach().clone(), args[1:], {n: x for n, x in kwargs.items() if n != "hidden_states"})
+        )
 
     handle = module.register_forward_pre_hook(keep, with_kwargs=True)
     with torch.no_grad():
-        model(**inputs_of(config), **({"use_cache": False} if config.model_type not in ("bert", "deberta", "deberta-v2") else {}))
+        model(
+            **inputs_of(config),
+            **({"use_cache": False} if config.model_type not in ("bert", "deberta", "deberta-v2") else {}),
+        )
     handle.remove()
     return found["call"]
 
@@ -126,12 +221,17 @@ def test_modules_of_transformers(name):
 def test_published_names_of_transformer_xl():
     """Relative attention of arXiv 1901.02860 as its published code has it: one projection, r by distance, u and v."""
     heads, width, tokens, random = 4, 32, 7, Random(2)
-    plan = posenc.LayerPlan(heads=heads, kv_heads=heads, head_dim=8, value_dim=8, softmax_scale=8**-0.5, score=(posenc.TransformerXl(),))
+    plan = posenc.LayerPlan(
+        heads=heads, kv_heads=heads, head_dim=8, value_dim=8, softmax_scale=8**-0.5, score=(posenc.TransformerXl(),)
+    )
     own = pn.Attention(plan, width).double()
     state = {
-        "qkv_net.weight": random(3 * width, width), "o_net.weight": random(width, width), "r_net.weight": random(width, width),
-        "r_w_bias": random(heads, 8), "r_r_bias": random(heads, 8),
-    }  # fmt: skip
+        "qkv_net.weight": random(3 * width, width),
+        "o_net.weight": random(width, width),
+        "r_net.weight": random(width, width),
+        "r_w_bias": random(heads, 8),
+        "r_r_bias": random(heads, 8),
+    }
     own.load_state_dict(state)
     x = random(2, tokens, width)
     q, k, v = (part.unflatten(-1, (heads, 8)) for part in (x @ state["qkv_net.weight"].T).chunk(3, dim=-1))
@@ -167,7 +267,9 @@ def test_positions_of_models():
         wanted = torch.tensor([posenc.input_row(own.scheme, 12, place) for place in (0, 5)], dtype=torch.float64)
         assert float((own.rows(torch.tensor([0, 5])) - wanted).abs().max()) <= bounds.in_double(1.0, 4)
     for width, convention in ((7, "paper"), (7, "tensor2tensor"), (7, "marian")):
-        wanted = torch.tensor([posenc.input_row(posenc.SinusoidalInput(convention=convention), width, 4)], dtype=torch.float64)
+        wanted = torch.tensor(
+            [posenc.input_row(posenc.SinusoidalInput(convention=convention), width, 4)], dtype=torch.float64
+        )
         own = pn.SinusoidalPositions(width, convention=convention)
         assert float((own.rows(torch.tensor([4])) - wanted).abs().max()) <= bounds.in_double(1.0, 4)
 
@@ -176,9 +278,15 @@ def test_positions_of_models():
 
 ROPES = [
     posenc.Rope(pairing="half", head_dim=8, dim=8),
-    posenc.Rope(pairing="interleaved", head_dim=10, dim=6, first_channel=2, scaling=posenc.YarnScaling(factor=4.0, original_max_position_embeddings=32)),
+    posenc.Rope(
+        pairing="interleaved",
+        head_dim=10,
+        dim=6,
+        first_channel=2,
+        scaling=posenc.YarnScaling(factor=4.0, original_max_position_embeddings=32),
+    ),
     posenc.Rope(pairing="half", head_dim=8, dim=8, axes=posenc.chunked_axes(["t", "h", "w"], [2, 1, 1])),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("rope", ROPES, ids=["half", "yarn", "three axes"])
@@ -197,7 +305,9 @@ def test_rotary_embedding(rope):
         assert float((back - x).abs().max()) <= bounds.in_double(32 * float(x.abs().max()), 16) + 16 * off
     rotary.inv_freq.data = rotary.inv_freq.data.double()
     f = rotary.inv_freq
-    assert torch.autograd.gradcheck(lambda f, x: torch.func.functional_call(rotary, {"inv_freq": f}, (x, positions)), (f, x.requires_grad_()))
+    assert torch.autograd.gradcheck(
+        lambda f, x: torch.func.functional_call(rotary, {"inv_freq": f}, (x, positions)), (f, x.requires_grad_())
+    )
     assert repr(rope) in repr(rotary) and "learned=True" in repr(rotary)
 
 
@@ -210,7 +320,9 @@ def test_pixel_rotary_is_that_of_rotary_embedding_torch():
     own = pn.PixelRotary(16, max_freq=20.0)
     out = own(x.flatten(2, 3), own.coordinates(3, 5))
     # Angles of up to 10 pi, in float32 there: of each two roundings of the frequency, the place and their product.
-    assert float((out - wanted).abs().max()) <= 2 * float(x.abs().max()) * (bounds.float_angle(31.5) + bounds.rotated(1.0))
+    assert float((out - wanted).abs().max()) <= 2 * float(x.abs().max()) * (
+        bounds.float_angle(31.5) + bounds.rotated(1.0)
+    )
 
 
 def test_axial_rotary():
@@ -226,13 +338,25 @@ def test_axial_rotary():
 # ---- biases and contents by themselves ----
 
 PLACES = [
-    pn.ALiBi(4), pn.ALiBi(4, learned=True, symmetric=True), pn.ALiBi(4, form="column"), pn.T5RelativeBias(4, bidirectional=True),
-    pn.ClippedRelativeBias(4, 3, 2), pn.Kerple(4), pn.Kerple(4, form="power"), pn.Fire(4, length=3.0), pn.Sandwich(4, 16), pn.MlpRelativeBias(4, logarithmic=True),
-]  # fmt: skip
+    pn.ALiBi(4),
+    pn.ALiBi(4, learned=True, symmetric=True),
+    pn.ALiBi(4, form="column"),
+    pn.T5RelativeBias(4, bidirectional=True),
+    pn.ClippedRelativeBias(4, 3, 2),
+    pn.Kerple(4),
+    pn.Kerple(4, form="power"),
+    pn.Fire(4, length=3.0),
+    pn.Sandwich(4, 16),
+    pn.MlpRelativeBias(4, logarithmic=True),
+]
 CONTENTS = [
-    pn.ShawRelative(4, 8, 3, 2), pn.ShawRelative(4, 8, 3, 3, sinusoidal=True), pn.ShawRelativeValues(4, 8, 3, 2), pn.TransformerXLRelative(4, 8, 12),
-    pn.DisentangledAttention(4, 8, 12, buckets=4, max_distance=12), pn.CoPE(4, 8, 6),
-]  # fmt: skip
+    pn.ShawRelative(4, 8, 3, 2),
+    pn.ShawRelative(4, 8, 3, 3, sinusoidal=True),
+    pn.ShawRelativeValues(4, 8, 3, 2),
+    pn.TransformerXLRelative(4, 8, 12),
+    pn.DisentangledAttention(4, 8, 12, buckets=4, max_distance=12),
+    pn.CoPE(4, 8, 6),
+]
 
 
 @pytest.mark.parametrize("module", PLACES, ids=lambda m: repr(m)[:40])
@@ -245,7 +369,10 @@ def test_a_bias_is_what_attention_adds(module):
     wanted = (q @ k.mT * 8**-0.5 + bias).softmax(-1) @ v
     out = module.attend(q, k, v, mask=posenc.Mask(kind="bidirectional"))
     # The matrix is made in float32.
-    assert float((out - wanted).abs().max()) <= 8 * float(v.abs().max()) * (float(bias.detach().abs().max()) + 1) * 8 * bounds.HALF_UNIT
+    assert (
+        float((out - wanted).abs().max())
+        <= 8 * float(v.abs().max()) * (float(bias.detach().abs().max()) + 1) * 8 * bounds.HALF_UNIT
+    )
     for name, x in module.named_parameters():
         (gradient,) = torch.autograd.grad((out * Random(7)(*out.shape)).sum(), x, retain_graph=True)
         assert float(gradient.abs().max()) > 0, name
@@ -273,14 +400,18 @@ SIZES = {"heads": 4, "kv_heads": 2, "head_dim": 8, "value_dim": 8, "softmax_scal
 ROPE = posenc.Rotate(scheme=ROPES[0])
 LAYERS = {
     "rope": posenc.LayerPlan(**SIZES, rotate=(ROPE,)),
-    "alibi in a window": posenc.LayerPlan(**SIZES, score=(posenc.Alibi(heads=4),), mask=posenc.Mask(window=posenc.Window(past=3))),
+    "alibi in a window": posenc.LayerPlan(
+        **SIZES, score=(posenc.Alibi(heads=4),), mask=posenc.Mask(window=posenc.Window(past=3))
+    ),
     "t5 and shaw": posenc.LayerPlan(**SIZES, score=(posenc.T5Bias(),), value=posenc.ShawValues(left=4, right=0)),
     "cope": posenc.LayerPlan(**SIZES, score=(posenc.ContextualPosition(positions=4),)),
     "forget gate": posenc.LayerPlan(**SIZES, score=(posenc.ForgetGate(),), sinks=True),
     "qk norm": posenc.LayerPlan(**SIZES, rotate=(ROPE,), qk_norm=posenc.QkNorm()),
-    "norm after": posenc.LayerPlan(**SIZES, rotate=(ROPE,), qk_norm=posenc.QkNorm(kind="l2", order="after", weighted=False)),
+    "norm after": posenc.LayerPlan(
+        **SIZES, rotate=(ROPE,), qk_norm=posenc.QkNorm(kind="l2", order="after", weighted=False)
+    ),
     "transformer-xl": posenc.LayerPlan(**SIZES, score=(posenc.TransformerXl(),)),
-}  # fmt: skip
+}
 
 
 def attention_of(name, **options):

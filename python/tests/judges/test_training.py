@@ -13,7 +13,14 @@ import posenc
 import posenc.transformers
 
 POINTS = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0, "vocab_size": 50}
-LLAMA = {"hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 2, "intermediate_size": 32, **POINTS}
+LLAMA = {
+    "hidden_size": 32,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "num_hidden_layers": 2,
+    "intermediate_size": 32,
+    **POINTS,
+}
 HEADS = {"hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2, "intermediate_size": 32}
 PLAIN = {**HEADS, **POINTS}
 QUIET = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
@@ -25,24 +32,43 @@ CAUSAL = {
     "mistral in a window": hf.MistralConfig(sliding_window=4, **LLAMA),
     "gemma2 with caps": hf.Gemma2Config(head_dim=8, sliding_window=4, query_pre_attn_scalar=8, **LLAMA),
     "qwen3": hf.Qwen3Config(head_dim=8, **LLAMA),
-    "gpt-oss with sinks": hf.GptOssConfig(head_dim=8, num_local_experts=2, num_experts_per_tok=1, sliding_window=4, **LLAMA),
+    "gpt-oss with sinks": hf.GptOssConfig(
+        head_dim=8, num_local_experts=2, num_experts_per_tok=1, sliding_window=4, **LLAMA
+    ),
     "gpt-neox": hf.GPTNeoXConfig(**PLAIN),
     "gpt2": hf.GPT2Config(attn_pdrop=0.0, embd_pdrop=0.0, resid_pdrop=0.0, **GPT2),
     "gptj": hf.GPTJConfig(rotary_dim=4, attn_pdrop=0.0, embd_pdrop=0.0, resid_pdrop=0.0, **GPT2),
-    "opt": hf.OPTConfig(ffn_dim=32, word_embed_proj_dim=32, dropout=0.0, max_position_embeddings=32, **{k: v for k, v in PLAIN.items() if k != "intermediate_size"}),
+    "opt": hf.OPTConfig(
+        ffn_dim=32,
+        word_embed_proj_dim=32,
+        dropout=0.0,
+        max_position_embeddings=32,
+        **{k: v for k, v in PLAIN.items() if k != "intermediate_size"},
+    ),
     "bloom": hf.BloomConfig(hidden_size=32, n_head=4, n_layer=2, **POINTS),
     "mpt": hf.MptConfig(d_model=32, n_heads=4, n_layers=2, max_seq_len=32, **POINTS),
     "falcon": hf.FalconConfig(hidden_size=32, num_attention_heads=4, num_hidden_layers=2, alibi=False, **POINTS),
-}  # fmt: skip
+}
 OTHERS = {
     "bert": (hf.BertConfig(**PLAIN, **QUIET), hf.BertForMaskedLM),
     "roformer": (hf.RoFormerConfig(max_position_embeddings=32, **PLAIN, **QUIET), hf.RoFormerForMaskedLM),
     "mpnet": (hf.MPNetConfig(max_position_embeddings=32, **PLAIN, **QUIET), hf.MPNetForMaskedLM),
     "deberta": (hf.DebertaConfig(**DEBERTA), hf.DebertaForMaskedLM),
-    "deberta-v2": (hf.DebertaV2Config(position_buckets=4, max_relative_positions=16, norm_rel_ebd="layer_norm", **DEBERTA), hf.DebertaV2ForMaskedLM),
-    "t5": (hf.T5Config(d_model=32, d_kv=8, num_heads=4, d_ff=32, num_layers=2, dropout_rate=0.0, decoder_start_token_id=0, **POINTS), hf.T5ForConditionalGeneration),
-    "xlnet": (hf.XLNetConfig(d_model=32, n_head=4, n_layer=2, d_inner=32, dropout=0.0, summary_last_dropout=0.0, **POINTS), hf.XLNetLMHeadModel),
-}  # fmt: skip
+    "deberta-v2": (
+        hf.DebertaV2Config(position_buckets=4, max_relative_positions=16, norm_rel_ebd="layer_norm", **DEBERTA),
+        hf.DebertaV2ForMaskedLM,
+    ),
+    "t5": (
+        hf.T5Config(
+            d_model=32, d_kv=8, num_heads=4, d_ff=32, num_layers=2, dropout_rate=0.0, decoder_start_token_id=0, **POINTS
+        ),
+        hf.T5ForConditionalGeneration,
+    ),
+    "xlnet": (
+        hf.XLNetConfig(d_model=32, n_head=4, n_layer=2, d_inner=32, dropout=0.0, summary_last_dropout=0.0, **POINTS),
+        hf.XLNetLMHeadModel,
+    ),
+}
 FAMILIES = {**{name: (config, hf.AutoModelForCausalLM.from_config) for name, config in CAUSAL.items()}, **OTHERS}
 IDS = torch.arange(3, 21).reshape(2, 9)
 
@@ -62,11 +88,22 @@ def step(model):
     """Logits, loss and gradients by name."""
     model.zero_grad()
     given = {"input_ids": IDS, "labels": IDS}
-    if not model.config.is_encoder_decoder and model.config.model_type not in ("bert", "roformer", "mpnet", "deberta", "deberta-v2", "xlnet"):
+    if not model.config.is_encoder_decoder and model.config.model_type not in (
+        "bert",
+        "roformer",
+        "mpnet",
+        "deberta",
+        "deberta-v2",
+        "xlnet",
+    ):
         given["use_cache"] = False
     out = model(**given)
     out.loss.backward()
-    return out.logits.detach(), float(out.loss.detach()), {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
+    return (
+        out.logits.detach(),
+        float(out.loss.detach()),
+        {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None},
+    )
 
 
 def same_gradients(own, ours):
@@ -139,7 +176,9 @@ def test_a_model_without_positions_becomes_one_with_cope_and_is_trained():
     before = {n: p.detach().clone() for n, p in model.named_parameters()}
     with posenc.transformers.use(model, plan=with_terms(model)):
         nope = step(model)[1]
-    with posenc.transformers.use(model, plan=with_terms(model, posenc.ContextualPosition(positions=6)), weights={"table": table}):
+    with posenc.transformers.use(
+        model, plan=with_terms(model, posenc.ContextualPosition(positions=6)), weights={"table": table}
+    ):
         begun = step(model)[1]
         assert abs(begun - nope) <= bounds.trained(nope, nope)  # rows of 0 say nothing
         assert float(table.grad.abs().max()) > 0
@@ -157,8 +196,14 @@ def test_a_model_without_positions_becomes_one_with_cope_and_is_trained():
 
 def test_every_number_of_a_given_table_is_trained():
     model = model_of("llama")
-    tables = {"c": torch.tensor(0.3), "threshold": torch.tensor(3.0), "hidden.weight": torch.randn(5, 1), "hidden.bias": torch.randn(5),
-              "out.weight": torch.randn(4, 5), "out.bias": torch.randn(4)}  # fmt: skip
+    tables = {
+        "c": torch.tensor(0.3),
+        "threshold": torch.tensor(3.0),
+        "hidden.weight": torch.randn(5, 1),
+        "hidden.bias": torch.randn(5),
+        "out.weight": torch.randn(4, 5),
+        "out.bias": torch.randn(4),
+    }
     tables = {name: torch.nn.Parameter(of) for name, of in tables.items()}
     with posenc.transformers.use(model, plan=with_terms(model, posenc.Fire()), weights=tables):
         step(model)
@@ -173,11 +218,25 @@ def test_every_number_of_a_given_table_is_trained():
 STEPS = {"t5": 200, "deberta-v2": 200} if os.environ.get("POSENC_WHOLE") else {"t5": 12, "deberta-v2": 12}
 SHAPES = {
     # T5-small's and DeBERTa-v2-xlarge's proportions: heads, channels of a head, buckets; fewer layers and words.
-    "t5": lambda: hf.T5Config(d_model=128, d_kv=64, num_heads=8, d_ff=256, num_layers=2, dropout_rate=0.0, decoder_start_token_id=0, **POINTS),
+    "t5": lambda: hf.T5Config(
+        d_model=128, d_kv=64, num_heads=8, d_ff=256, num_layers=2, dropout_rate=0.0, decoder_start_token_id=0, **POINTS
+    ),
     "deberta-v2": lambda: hf.DebertaV2Config(
-        hidden_size=128, num_attention_heads=4, num_hidden_layers=2, intermediate_size=128, relative_attention=True, pos_att_type=["c2p", "p2c"],
-        position_buckets=256, max_relative_positions=-1, max_position_embeddings=512, norm_rel_ebd="layer_norm", share_att_key=True, **QUIET, **POINTS),
-}  # fmt: skip
+        hidden_size=128,
+        num_attention_heads=4,
+        num_hidden_layers=2,
+        intermediate_size=128,
+        relative_attention=True,
+        pos_att_type=["c2p", "p2c"],
+        position_buckets=256,
+        max_relative_positions=-1,
+        max_position_embeddings=512,
+        norm_rel_ebd="layer_norm",
+        share_att_key=True,
+        **QUIET,
+        **POINTS,
+    ),
+}
 MAKERS = {"t5": hf.T5ForConditionalGeneration, "deberta-v2": hf.DebertaV2ForMaskedLM}
 
 
