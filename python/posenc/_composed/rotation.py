@@ -19,7 +19,7 @@ from torch import Tensor
 
 from .. import _posenc
 from .._tables import value_of, value_text
-from .numbers import DOUBLE, constant, exact
+from .numbers import constant, exact
 
 # By how much a decay may grow, as a power of e: it does for keys in the future, and a float32 ends at e^88.
 _LARGEST = {torch.float32: 80.0, torch.float64: 700.0}

@@ -9,7 +9,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 import page_blocks  # noqa: E402
 
 PAGES = {
-    "docs/torch.md": 6,
+    "docs/nn.md": 4,
+    "docs/torch.md": 8,
     "docs/coming-from/flash-attn.md": 4,
     "docs/coming-from/llama.cpp.md": 6,
     "docs/coming-from/rotary-embedding-torch.md": 4,

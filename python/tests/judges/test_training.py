@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 import pytest
@@ -237,51 +238,52 @@ SHAPES = {
         **POINTS,
     ),
 }
+# T5 has no scale on q.k, and is chaotic at larger steps: at 0.02, own weights that differ by 1e-7 are as far from one
+# another after 200 steps, 0.055, as posenc's are from the model's own. At 0.001 both are within 4e-5.
+RATES = {"t5": 0.001, "deberta-v2": 0.02}
 MAKERS = {"t5": hf.T5ForConditionalGeneration, "deberta-v2": hf.DebertaV2ForMaskedLM}
 
 
-def run_of(name, own):
-    """Losses of all steps, gradients of the first and the last."""
+def run_of(name, is_used, moved=0.0):
+    """Losses of all steps, gradients of the first and the last. moved: weights begin with so much of a relative change."""
     torch.manual_seed(6)
     config = SHAPES[name]()
     config._attn_implementation = "eager"
     model = MAKERS[name](config).train()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+    random = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.mul_(1 + moved * torch.randn(p.shape, generator=random))
+    optimizer = torch.optim.SGD(model.parameters(), lr=RATES[name])
     ids = torch.randint(3, 50, (2, 24), generator=torch.Generator().manual_seed(7))
     losses, gradients = [], []
-    for at in range(STEPS[name]):
-        optimizer.zero_grad()
-        loss = model(input_ids=ids, labels=ids).loss
-        loss.backward()
-        losses.append(float(loss.detach()))
-        if at in (0, STEPS[name] - 1):
-            gradients.append({n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None})
-        optimizer.step()
+    with posenc.transformers.use(model) if is_used else contextlib.nullcontext():
+        for at in range(STEPS[name]):
+            optimizer.zero_grad()
+            loss = model(input_ids=ids, labels=ids).loss
+            loss.backward()
+            losses.append(float(loss.detach()))
+            if at in (0, STEPS[name] - 1):
+                gradients.append({n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None})
+            optimizer.step()
     return losses, gradients
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_many_steps_stay_together(name, monkeypatch):
-    own_losses, own_gradients = run_of(name, True)
-    make = MAKERS[name]
-
-    class Used:
-        """The same model, whose steps are within use()."""
-
-        def __call__(self, config):
-            model = make(config)
-            held = posenc.transformers.use(model)
-            held.__enter__()
-            monkeypatch.setattr(Used, "held", held, raising=False)
-            return model
-
-    monkeypatch.setitem(MAKERS, name, Used())
-    losses, gradients = run_of(name, False)
-    Used.held.__exit__(None, None, None)
+def test_many_steps_stay_together(name):
+    own_losses, own_gradients = run_of(name, False)
+    losses, gradients = run_of(name, True)
     assert losses[-1] < losses[0]
     assert max(abs(a - b) for a, b in zip(own_losses, losses)) <= 1e-4
     same_gradients(own_gradients[0], gradients[0])
-    for parameter, gradient in own_gradients[1].items():
-        # After many steps roundings have grown, as the loss allows: by what moves it less than 1e-4.
-        off = float((gradient - gradients[1][parameter]).norm())
-        assert off <= 1e-2 * max(float(g.norm()) for g in own_gradients[1].values()), parameter
+    # Roundings have grown: weights that begin with another last bit or two are as far off, each in its own way.
+    _, others = run_of(name, False, moved=2.0**-23)
+
+    def off(made):
+        return {n: float((g - own_gradients[1][n]).norm()) for n, g in made[1].items()}
+
+    allowed = 4 * max(off(others).values())
+    norm = max(float(g.norm()) for g in own_gradients[1].values())
+    assert allowed <= 0.1 * norm
+    for parameter, is_off in off(gradients).items():
+        assert is_off <= allowed, parameter
