@@ -34,16 +34,17 @@ def _products(q: Tensor, k: Tensor, groups: int) -> Tensor:
     """q.k of each query head with its KV head: [batch, heads, queries, keys]."""
     if groups == 1:
         return q @ k.mT
-    each = q.unflatten(1, (-1, groups))
-    return (each.flatten(2, 3) @ k.mT).unflatten(2, (groups, -1)).flatten(1, 2)
+    return _by_groups(q, k.mT, groups)
 
 
 def _sums(weights: Tensor, v: Tensor, groups: int) -> Tensor:
     """sum_j weights_ij v_j: [batch, heads, queries, channels]."""
-    if groups == 1:
-        return weights @ v
-    each = weights.unflatten(1, (-1, groups))
-    return (each.flatten(2, 3) @ v).unflatten(2, (groups, -1)).flatten(1, 2)
+    return weights @ v if groups == 1 else _by_groups(weights, v, groups)
+
+
+def _by_groups(x: Tensor, of_kv: Tensor, groups: int) -> Tensor:
+    """x [batch, heads, rows, n] times of_kv [batch, kv_heads, n, m], whose heads `groups` neighbours share."""
+    return (x.unflatten(1, (x.shape[1] // groups, groups)) @ of_kv[:, :, None]).flatten(1, 2)
 
 
 class Attention:

@@ -277,6 +277,18 @@ def test_exported(name, strict):
     assert float((out - module(call.q, call.k, call.v)).abs().max()) <= bound_of(call, 2.0**-53)
 
 
+def test_exported_for_any_length():
+    call = Call(CASES["t5"], Arrangement("nine", posenc.Mask(), batch=2, queries=9, keys=9))
+    module, tokens = Attending(call), torch.export.Dim("tokens", min=2, max=256)
+    shapes = {name: {2: tokens} for name in "qkv"}
+    program = torch.export.export(module, (call.q, call.k, call.v), dynamic_shapes=shapes).module()
+    for other in (5, 30):
+        longer = Call(CASES["t5"], Arrangement("other", posenc.Mask(), batch=2, queries=other, keys=other), seed=2)
+        out = program(longer.q, longer.k, longer.v)
+        wanted = module(longer.q, longer.k, longer.v)
+        assert float((out - wanted).abs().max()) <= bound_of(longer, 2.0**-53)
+
+
 @pytest.mark.parametrize("name", ["t5", "cope", "several at once"])
 def test_vmap(name, chunks_of_three):
     call = Call(CASES[name], NEAR)

@@ -276,14 +276,15 @@ def test_many_steps_stay_together(name):
     assert losses[-1] < losses[0]
     assert max(abs(a - b) for a, b in zip(own_losses, losses)) <= 1e-4
     same_gradients(own_gradients[0], gradients[0])
-    # Roundings have grown: weights that begin with another last bit or two are as far off, each in its own way.
-    _, others = run_of(name, False, moved=2.0**-23)
+    # Roundings have grown, and some unit of a ReLU is on one side or the other: weights that begin with other last bits
+    # are as far off, each in its own way (of four, T5's were by 0.00001, 0.05, 0.08 and 0.09, and posenc's by 0.04).
+    others = [run_of(name, False, moved)[1] for moved in (2.0**-22, -(2.0**-23))]
 
     def off(made):
         return {n: float((g - own_gradients[1][n]).norm()) for n, g in made[1].items()}
 
-    allowed = 4 * max(off(others).values())
+    allowed = 2 * max(max(off(made).values()) for made in others)
     norm = max(float(g.norm()) for g in own_gradients[1].values())
-    assert allowed <= 0.1 * norm
+    assert allowed <= 0.2 * norm
     for parameter, is_off in off(gradients).items():
         assert is_off <= allowed, parameter
