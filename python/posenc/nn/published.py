@@ -93,9 +93,6 @@ def renamed(module: Any, state: dict[str, Tensor], prefix: str) -> None:
             place = f"{prefix}terms.0.{to}"
             own = _parameter(module, f"terms.0.{to}")
             state[place] = x if own is None or own.shape == x.shape else x.reshape(own.shape)
-        x = _take(state, f"{prefix}{start}distance_embedding.weight")
-        if x is not None:  # stored by j - i, from the farthest key behind
-            state[f"{prefix}terms.0.table"] = torch.flip(x, [0])
 
 
 def _parameter(module: Any, path: str) -> Any:
