@@ -16,7 +16,7 @@ from torch.utils.checkpoint import checkpoint
 from .check import numbers
 from .layer import ComposedLayer
 from .mask import broadcast
-from .numbers import computing
+from .numbers import computing, exact
 from .part import Call, Part
 from .rotation import origins, rotated
 from .rows import Rows, Side, rows_of
@@ -28,6 +28,16 @@ LEAST_ROWS = 16  # of a chunk
 def _heads_first(x: Tensor) -> Tensor:
     """[tokens, heads, channels] as a batch of one; rank 4 has heads first already."""
     return x if x.dim() == 4 else x.transpose(0, 1)[None]
+
+
+def _without_hidden(x: Tensor, attn_mask: Tensor | None) -> Tensor:
+    """Keys or values, 0 where the caller's mask hides them from all queries: memory that nobody has written may be NaN,
+    and 0 NaN is NaN."""
+    if attn_mask is None:
+        return x
+    mask = attn_mask.reshape((1,) * (4 - attn_mask.dim()) + tuple(attn_mask.shape))
+    shown = mask.any(dim=2).any(dim=1)  # [1 or batch, keys]
+    return torch.where(shown[:, None, :, None], x, 0.0)
 
 
 def _products(q: Tensor, k: Tensor, groups: int) -> Tensor:
@@ -56,6 +66,7 @@ class Attention:
         self.layer, self.learned = layer, learned
         dtype = computing(q, k, v)
         q, k, v = (_heads_first(x).to(dtype) for x in (q, k, v))
+        k, v = (_without_hidden(x, given["attn_mask"]) for x in (k, v))
         batch, heads, queries, _ = q.shape
         keys = k.shape[2]
         self.rows: Rows = rows_of(layer.axes, batch, queries, keys, q.device, given)
@@ -85,11 +96,8 @@ class Attention:
         self.sinks = None if sinks is None else sinks.to(device=q.device, dtype=dtype)[:, None, None]
         self.scale: Tensor | float = layer.softmax_scale
         if layer.query_scale is not None:
-            wide = self.rows.q.at[0].to(torch.int64).to(self.frequencies_dtype(q.device))
+            wide = self.rows.q.at[0].to(torch.int64).to(exact(q.device))
             self.scale = (layer.softmax_scale * layer.query_scale(wide)).to(dtype)[:, None, :, None]
-
-    def frequencies_dtype(self, device: torch.device) -> torch.dtype:
-        return torch.float32 if device.type == "mps" else torch.float64
 
     def placed(self, q_rotated: bool, k_rotated: bool) -> tuple[list[Tensor], list[Tensor]]:
         """Queries and keys, rotated to each place that a region has for them."""

@@ -4,6 +4,8 @@ its graphs, other devices, and what it refuses."""
 from __future__ import annotations
 
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -181,6 +183,24 @@ def test_nothing_that_is_kept_for_a_backward_pass_is_of_queries_times_keys(chunk
     assert max(kept) < 96 * 96
     out.sum().backward()
     assert all(x.grad is not None for x in tensors)
+
+
+@pytest.mark.parametrize("name", ["rope", "shaw by keys, of heads", "deberta v2", "cope", "shaw values"])
+def test_hidden_keys_may_be_nan(name):
+    """A KV cache that is longer than what was written: neither outputs nor gradients see the rest."""
+    call = Call(CASES[name], replace(NEAR, queries=3, keys=6))
+    seen = torch.ones(2, 1, 1, 6, dtype=torch.bool)
+    seen[0, ..., 4:] = False
+    seen[1, ..., 5:] = False
+    sides = []
+    for hidden in (0.0, float("nan")):
+        k, v = (torch.where(seen[:, 0, 0, None, :, None].expand(2, 1, 6, 1), x, hidden) for x in (call.k, call.v))
+        tensors = [x.detach().clone().requires_grad_() for x in (call.q, k, v, *call.layer().weights)]
+        q, k, v, *tables = tensors
+        out = posenc.torch.attend(call.layer(), q, k, v, attn_mask=seen, tables=tables, backend="composed")
+        sides.append((out.detach(), *torch.autograd.grad(out.square().sum(), tensors)))
+    for one, other in zip(*sides):
+        assert bool(other.isfinite().all()) and torch.equal(one, other)
 
 
 # ---- graphs, transforms, devices ----
