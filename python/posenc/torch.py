@@ -5,14 +5,15 @@
     table = posenc.torch.Table(posenc.make_table(rope, count=4096))
     q, k = posenc.torch.rotate(q, table), posenc.torch.rotate(k, table)       # has a backward pass
     layer = posenc.torch.Layer(plan.stacks[0].layers[0])
-    out = posenc.torch.attend(layer, q, k, v)
+    out = posenc.torch.attend(layer, q, k, v)                                 # trains: q, k, v, biases, learned tables
+    print(posenc.torch.backend_of(layer, q, k, v))                            # the kernels, FlexAttention or torch's own
     mod = posenc.torch.score_mod(plan, 0, length=1024, rotated=True)           # flex_attention(..., score_mod=mod)
     with posenc.torch.capture(model, layers=[0, 5]) as dump:                   # anybody's model
         model(input_ids)
     print(posenc.diagnose(dump, plan, start=0))                                # what its rotation did, layer by layer
 
-The operators work under torch.compile and torch.export, on the CPU; of meta tensors they give the shape. They take
-tensors, numbers and texts only, so that a graph can hold their arguments: Table and Layer have the text of a
+attend and rotate compute on the CPU by posenc's kernels, elsewhere, and where a gradient of attention is asked for, by
+operations of torch. All of it works under torch.compile and torch.export; the operators of the kernels take tensors, numbers and texts only, so that a graph can hold their arguments: Table and Layer have the text of a
 RotaryTable and a LayerPlan, from which any process makes them again.
 """
 

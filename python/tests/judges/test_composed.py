@@ -3,7 +3,6 @@ its graphs, other devices, and what it refuses."""
 
 from __future__ import annotations
 
-
 from dataclasses import replace
 
 import pytest

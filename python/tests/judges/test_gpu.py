@@ -5,9 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-if not torch.cuda.is_available():
-    pytest.skip("skipped: no CUDA device", allow_module_level=True)
-
 import bounds
 import posenc
 import posenc.nn as pn
@@ -15,6 +12,7 @@ import posenc.torch
 import scheme_cases
 from scheme_cases import CASES, Arrangement, Call, Random
 
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="skipped: no CUDA device")
 P = posenc
 NEAR = Arrangement("near", P.Mask(kind="bidirectional"), batch=2, queries=9, keys=9)
 SIZES = {"heads": 4, "kv_heads": 2, "head_dim": 64, "value_dim": 64, "softmax_scale": 0.125}
