@@ -13,8 +13,9 @@
     print(posenc.diagnose(dump, plan, start=0))                                # what its rotation did, layer by layer
 
 attend and rotate compute on the CPU by posenc's kernels, elsewhere, and where a gradient of attention is asked for, by
-operations of torch. All of it works under torch.compile and torch.export; the operators of the kernels take tensors, numbers and texts only, so that a graph can hold their arguments: Table and Layer have the text of a
-RotaryTable and a LayerPlan, from which any process makes them again.
+operations of torch. All of it works under torch.compile and torch.export. The operators of the kernels take tensors,
+numbers and texts only, so that a graph can hold their arguments: Table and Layer have the text of a RotaryTable and a
+LayerPlan, from which any process makes them again.
 """
 
 from __future__ import annotations

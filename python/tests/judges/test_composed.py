@@ -319,18 +319,6 @@ def test_traced_with_fake_cuda_tensors(name):
         assert out.device.type == "cuda" and out.shape == (*q.shape[:-1], v.shape[-1])
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="skipped: no CUDA device")
-@pytest.mark.parametrize("name", CASES)
-def test_on_a_gpu(name):
-    call = Call(CASES[name], NEAR)
-    layer, q, k, v, given = moved(call, lambda x: x.cuda())
-    q.requires_grad_()
-    out = posenc.torch.attend(layer, q, k, v, backend="composed", **given)
-    assert float((out.detach().cpu() - call.reference()).abs().max()) <= bound_of(call, 2.0**-53)
-    out.sum().backward()
-    assert bool(q.grad.isfinite().all())
-
-
 def test_devices_are_not_mixed():
     call = Call(CASES["t5"], NEAR)
     layer = call.layer()
