@@ -220,7 +220,8 @@ def _attend(
     refuse_duals("attend", "take it of another attention")
     plan, keywords = call_of(layer, weights)
     out = q.new_empty((*q.shape[:-1], value_dim))
-    _posenc.attend(plan, q.detach(), k.detach(), v.detach(), attn_mask=attn_mask, bias=bias, out=out, **keywords)
+    added = None if bias is None else bias.detach()
+    _posenc.attend(plan, q.detach(), k.detach(), v.detach(), attn_mask=attn_mask, bias=added, out=out, **keywords)
     return out
 
 

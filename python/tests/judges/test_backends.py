@@ -62,6 +62,22 @@ def test_the_kernel_is_that_of_posenc():
     assert torch.equal(graph(q), wanted)
 
 
+def test_the_kernel_serves_what_is_trained():
+    """Parameters, a bias that learns, gates: without a gradient their numbers are read."""
+    for name in ("t5", "forget gate", "distance logits"):
+        call = Call(CASES[name], NEAR)
+        layer = posenc.torch.Layer(call.plan, **scheme_cases.mapped(call.tables, lambda x: x.float().requires_grad_()))
+        q, k, v = (x.float().requires_grad_() for x in (call.q, call.k, call.v))
+        given = {n: x.float().requires_grad_() if n in scheme_cases.LEARNED else x for n, x in call.given.items()}
+        given |= {} if "bias" in given else {"bias": torch.zeros(3, 4, requires_grad=True)}
+        with torch.no_grad():
+            assert posenc.torch.backend_of(layer, q, k, v, **given).backend == "kernel"
+            out = posenc.torch.attend(layer, q, k, v, **given)
+        trained = posenc.torch.attend(layer, q, k, v, **given)
+        assert out.grad_fn is None and trained.grad_fn is not None
+        assert float((out - trained).detach().abs().max()) <= bound_of(call, 2.0**-24)
+
+
 FLEX_AT = {
     "no positions": [0, 3],
     "alibi": [1],
