@@ -5,6 +5,7 @@
 //   DecodeLanes           QK^T and PV of decode                    decode_loop.h
 //   AddRows ... Gates     biases, soft cap, mask, CoPE's gates     score_loop.h
 //   Softmax               online softmax, arXiv 1805.02867; FlashAttention, arXiv 2205.14135
+//   WeightGradients ...   the backward pass, arXiv 2307.08691      gradient_loop.h
 //   Features ...          linear attention, arXiv 2006.16236       linear_loop.h
 //
 // A tile is [keys][lanes]: a row for each key, a lane for each query of one head. Scores are those of the equation of
@@ -169,6 +170,47 @@ struct AddMass {
   float* mass = nullptr;
 };
 
+// From the scores that the softmax was made of, z, and dL/dp: the weights, and dL/dy of the scores before the last cap.
+//
+//   p = exp(z - lse[l]),  d = p (d - delta[l]) (1 - (z inverse_cap)^2),  0 where p is
+struct WeightGradients {
+  Scores of;                   // z; then p
+  float* gradients = nullptr;  // [keys][lanes]: dL/dp; then d
+  const float* lse = nullptr;  // [lanes]; inf for a query that sees nothing
+  const float* delta = nullptr;
+  float inverse_cap = 0.0F;  // 0: no cap
+};
+
+// d *= 1 - (z inverse_cap)^2, of capped scores z that are not -inf.
+struct CapGradients {
+  Scores of;  // d
+  const float* capped = nullptr;
+  float inverse_cap = 0.0F;
+};
+
+// sums[m step + l] += factor[l] d[m][l]
+struct SumRows {
+  Scores of;
+  float* sums = nullptr;
+  std::int64_t step = 0;
+  const float* factor = nullptr;  // [lanes], or null: 1
+};
+
+// The transpose of Gates. x are the scores of which the gates were made, d the gradients of what they added:
+//
+//   p_m = carry + sum of sigmoid(x_n), n >= m,   sum += d_m E'(p_m),   to_m = sum sigmoid'(x_m),   of_table += d_m dE/dtable
+struct GateGradients {
+  Scores of;                         // x
+  const float* carry = nullptr;      // [lanes], of the keys after
+  const float* table = nullptr;      // as Gates has it
+  std::int64_t count = 0;            //
+  const float* gradients = nullptr;  // d: [keys][lanes]
+  float* sum = nullptr;              // [lanes], of the keys before; read and written
+  float* of_table = nullptr;         // [count + 1][lanes], added to
+  float* places = nullptr;           // [keys][lanes]: p, written
+  float* to = nullptr;               // [keys][lanes], written
+};
+
 // x -> f(x), in place: exp(x) below 0 and x + 1 above, max(x, 0), or x.
 enum class Feature : std::uint8_t { elu_plus_one, identity, relu };
 struct Features {
@@ -202,6 +244,10 @@ struct AttentionKernels {
   void (*gates)(const Gates& x) noexcept;
   void (*softmax)(const Softmax& x) noexcept;
   void (*add_mass)(const AddMass& x) noexcept;
+  void (*weight_gradients)(const WeightGradients& x) noexcept;
+  void (*cap_gradients)(const CapGradients& x) noexcept;
+  void (*sum_rows)(const SumRows& x) noexcept;
+  void (*gate_gradients)(const GateGradients& x) noexcept;
   void (*features)(const Features& x) noexcept;
   void (*running_totals)(const RunningTotals& x) noexcept;
 };

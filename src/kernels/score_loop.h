@@ -10,6 +10,7 @@
 #include "kernels/attention.h"
 #include "kernels/decode_loop.h"
 #include "kernels/exponential.h"
+#include "kernels/gradient_loop.h"
 #include "kernels/lanes.h"
 #include "kernels/linear_loop.h"
 #include "kernels/product_loop.h"
@@ -217,9 +218,25 @@ void add_mass(const AddMass& x) noexcept {
 
 template <class V>
 constexpr AttentionKernels attention() noexcept {
-  return {V::kLanes,     product<V>,      decode_dots<V>, decode_weighted<V>, add_rows<V>,
-          add_column<V>, add_gathered<V>, add_bending<V>, cap_scores<V>,      mask_scores<V>,
-          gates<V>,      softmax<V>,      add_mass<V>,    features<V>,        running_totals<V>};
+  return {.register_lanes = V::kLanes,
+          .product = product<V>,
+          .decode_dots = decode_dots<V>,
+          .decode_weighted = decode_weighted<V>,
+          .add_rows = add_rows<V>,
+          .add_column = add_column<V>,
+          .add_gathered = add_gathered<V>,
+          .add_bending = add_bending<V>,
+          .cap = cap_scores<V>,
+          .mask = mask_scores<V>,
+          .gates = gates<V>,
+          .softmax = softmax<V>,
+          .add_mass = add_mass<V>,
+          .weight_gradients = weight_gradients<V>,
+          .cap_gradients = cap_gradients<V>,
+          .sum_rows = sum_rows<V>,
+          .gate_gradients = gate_gradients<V>,
+          .features = features<V>,
+          .running_totals = running_totals<V>};
 }
 
 }  // namespace posenc::kernels

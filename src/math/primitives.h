@@ -239,6 +239,7 @@ struct Lowered {
   RegionList regions;
   std::vector<double> row_scale;  // [query rows]: scale tau_i
   std::vector<Term> terms;
+  std::vector<std::size_t> first_term;  // of each score scheme of the layer
   ValuePart values;
 };
 

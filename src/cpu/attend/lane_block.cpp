@@ -274,7 +274,7 @@ Orders visible_orders(const Mask& mask, std::int64_t prefix, std::int64_t order)
 // Lanes that fill at most half of a register: the rest of it would be multiplied for nothing.
 bool is_decode(const AttendCall& call, std::int64_t lanes) {
   const std::int64_t wide = call.attention.register_lanes;
-  return lanes <= wide / 2 && wide >= kernels::kDecodeLanes;
+  return call.may_decode && lanes <= wide / 2 && wide >= kernels::kDecodeLanes;
 }
 
 // `columns` and `products` are for terms that project queries (SineDistance), as wide as the widest of them.

@@ -82,6 +82,7 @@ class TileTerms {
 
  private:
   friend struct AddTerm;
+  friend class TileGradients;  // cpu/backward/tile_gradients.h: where distances and places of the tile are
   // The content terms, or the biases, in the plan's order; t is the number of the term.
   void add_terms(math::Part part);
   void add(const math::DistanceBias& term, std::size_t t);

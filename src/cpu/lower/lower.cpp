@@ -27,6 +27,7 @@ void lower_score(Lowering& lowering) {
   const std::vector<ScoreWeights>& all = lowering.weights.score;
   for (std::size_t t = 0; t < lowering.layer.score.size(); ++t) {
     const ScoreWeights& given = all.empty() ? kNone : all[t];
+    lowering.out.first_term.push_back(lowering.out.terms.size());
     std::visit([&](const auto& scheme) { lower_term(scheme, given, lowering); }, lowering.layer.score[t]);
   }
 }
