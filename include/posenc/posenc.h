@@ -3,6 +3,7 @@
 
 #include "posenc/add_input.h"           // the input stage: position rows into embeddings
 #include "posenc/attend.h"              // attention, fused
+#include "posenc/attend_backward.h"     // its gradients
 #include "posenc/attend_linear.h"       // linear attention with rotation
 #include "posenc/cache.h"               // keys and values into a KV cache: normalised, rotated, converted
 #include "posenc/compare.h"             // what differs between two plans, and what follows

@@ -2,13 +2,12 @@
 // Learned tables come by name (named_weights.h). What is computed and checked is the C++ call's.
 #include "posenc/attend.h"
 
-#include <string_view>
 #include <vector>
 
 #include "c/arguments.h"
+#include "c/attend_inputs.h"
 #include "c/masked_layer.h"
 #include "c/status.h"
-#include "posenc/named_weights.h"
 
 namespace posenc::c {
 namespace {
@@ -17,40 +16,6 @@ constexpr const char* kAttend = "posenc_attend";
 constexpr const char* kPrepare = "posenc_prepare_layer";
 constexpr const char* kMerge = "posenc_merge";
 
-// Of args with weights and their count.
-// Throws Error for a name that the layer has no table of, one given twice, and a table that is missing.
-template <typename Args>
-LayerWeights weights_of(const char* where, const Args& given, const LayerPlan& layer) {
-  std::vector<NamedWeight> out;
-  for (const posenc_named_tensor& one : list(where, "weights", given.weights, given.weights_count)) {
-    const std::string_view name = &required(where, "weights' name", one.name);
-    out.push_back({name, view(where, "weights' tensor", one.tensor)});
-  }
-  return named_weights(layer, out);
-}
-
-// Members of posenc_attend_args that are 0 or NULL leave LayerInputs as it begins: "omitted".
-LayerInputs inputs_of(const posenc_attend_args& given) {
-  LayerInputs out{.q_positions = positions_if(kAttend, "q_positions", given.q_positions),
-                  .k_positions = positions_if(kAttend, "k_positions", given.k_positions),
-                  .q_order = list(kAttend, "q_order", given.q_order, given.q_order_count),
-                  .k_order = list(kAttend, "k_order", given.k_order, given.k_order_count),
-                  .cu_seqlens_q = list(kAttend, "cu_seqlens_q", given.cu_seqlens_q, given.cu_seqlens_q_count),
-                  .cu_seqlens_k = list(kAttend, "cu_seqlens_k", given.cu_seqlens_k, given.cu_seqlens_k_count),
-                  .prefix = given.prefix,
-                  .attn_mask = view(kAttend, "attn_mask", given.attn_mask),
-                  .bias = view(kAttend, "bias", given.bias),
-                  .q_segments = list(kAttend, "q_segments", given.q_segments, given.q_segments_count),
-                  .k_segments = list(kAttend, "k_segments", given.k_segments, given.k_segments_count),
-                  .log_forget = view(kAttend, "log_forget", given.log_forget),
-                  .row_gate = view(kAttend, "row_gate", given.row_gate),
-                  .q_rotated = given.q_rotated != 0,
-                  .k_rotated = given.k_rotated != 0};
-  // 0 stands for no length, which no sequence has.
-  if (given.length != 0) out.length = given.length;
-  return out;
-}
-
 // All but the weights.
 AttendArgs args_of(const posenc_attend_args& given, AttendWork& work) {
   return {.out = view(kAttend, "out", given.out),
@@ -58,7 +23,7 @@ AttendArgs args_of(const posenc_attend_args& given, AttendWork& work) {
           .k = view(kAttend, "k", given.k),
           .v = view(kAttend, "v", given.v),
           .pages = {list(kAttend, "block_table", given.block_table, given.block_table_count)},
-          .inputs = inputs_of(given),
+          .inputs = attention_inputs(kAttend, given),
           .lse = view(kAttend, "lse", given.lse),
           .carry = view(kAttend, "carry", given.carry),
           .angles = angles_of(kAttend, "angles", given.angles),
@@ -90,7 +55,7 @@ bool attended(const posenc_attend_args& given, AttendWork& work) {
   // The layer with the caller's mask, where there is one; else unused. It must live until attend has returned.
   LayerPlan changed;
   const LayerPlan& layer = masked_layer(kAttend, given, changed);
-  args.weights = weights_of(kAttend, given, layer);
+  args.weights = attention_weights(kAttend, given, layer);
   return attend(layer, args);
 }
 
@@ -108,7 +73,7 @@ posenc_status posenc_prepare_layer(const posenc_prepare_layer_args* args, posenc
     posenc::PrepareOptions options{.parallel = c::parallel_of(given.threads, given.executor)};
     if (given.max_distance != 0) options.max_distance = given.max_distance;
     // prepare_layer copies the plan's layer, so `changed` may go; the weights stay views of the caller's memory.
-    to = new posenc_prepared_layer{prepare_layer(layer, c::weights_of(c::kPrepare, given, layer), options)};
+    to = new posenc_prepared_layer{prepare_layer(layer, c::attention_weights(c::kPrepare, given, layer), options)};
   });
 }
 

@@ -198,7 +198,8 @@ struct SumRows {
 
 // The transpose of Gates. x are the scores of which the gates were made, d the gradients of what they added:
 //
-//   p_m = carry + sum of sigmoid(x_n), n >= m,   sum += d_m E'(p_m),   to_m = sum sigmoid'(x_m),   of_table += d_m dE/dtable
+//   p_m = carry + sum of sigmoid(x_n), n >= m,   sum += d_m E'(p_m),   to_m = sum sigmoid'(x_m),   of_table += d_m
+//   dE/dtable
 struct GateGradients {
   Scores of;                         // x
   const float* carry = nullptr;      // [lanes], of the keys after

@@ -80,8 +80,8 @@ void gate_gradients(const GateGradients& x) noexcept {
   const auto lanes = static_cast<std::int32_t>(x.of.lanes);
   for (std::int64_t m = x.of.keys - 1; m >= 0; --m) {
     for (std::int64_t l = 0; l < x.of.lanes; l += V::kLanes) {
-      const Floats before = m + 1 < x.of.keys ? V::load(x.places + (m + 1) * x.of.lanes + l, All{})
-                                              : V::load(x.carry + l, All{});
+      const Floats before =
+          m + 1 < x.of.keys ? V::load(x.places + (m + 1) * x.of.lanes + l, All{}) : V::load(x.carry + l, All{});
       const Floats gate = sigmoid<V>(V::load(x.of.scores + m * x.of.lanes + l, All{}));
       V::store(x.places + m * x.of.lanes + l, V::add(before, gate), All{});
     }

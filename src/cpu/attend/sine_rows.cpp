@@ -51,6 +51,19 @@ std::vector<float> SineRule::arranged(const ConstTensorView& projection) const {
   return out;
 }
 
+std::vector<double> SineRule::taken_apart(const std::vector<double>& arranged) const {
+  const std::int64_t channels = std::ssize(places_);
+  const std::int64_t outputs = std::ssize(arranged) / width();
+  std::vector<double> out(index(outputs * channels));
+  for (std::int64_t o = 0; o < outputs; ++o) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const std::int64_t place = places_[index(c)];
+      if (place >= 0) out[index(o * channels + c)] = arranged[index(o * width() + place)];
+    }
+  }
+  return out;
+}
+
 void SineRule::write(const kernels::KernelTable& kernels, std::span<const double> distances, float* rows) const {
   const std::int64_t count = std::ssize(distances);
   angles_.write(kernels, distances.data(), count, count, rows + pairs_, rows, width());

@@ -22,6 +22,8 @@ class SineRule {
   std::int64_t width() const { return 2 * pairs_; }  // of a row
   // W with its columns as rows have them, zeros where the term has nothing: [outputs, width()].
   std::vector<float> arranged(const ConstTensorView& projection) const;
+  // The transpose: [outputs, width()] as [outputs, channels of the term].
+  std::vector<double> taken_apart(const std::vector<double>& arranged) const;
   // Rows of `distances`, one after another.
   void write(const kernels::KernelTable& kernels, std::span<const double> distances, float* rows) const;
 

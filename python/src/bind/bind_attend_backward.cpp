@@ -1,0 +1,157 @@
+// The backward pass of attention: gradients as a dict, by the names of arguments and of learned tables.
+#include <deque>
+
+#include "arrays/arrays.h"
+#include "attend_arguments.h"
+#include "describe/describe_plan.h"
+#include "describe/written.h"
+#include "module.h"
+#include "posenc/attend_backward.h"
+#include "signal_watch.h"
+#include "signature.h"
+
+namespace posenc::python {
+namespace {
+
+constexpr const char* kWhere = "attend_backward";
+
+std::vector<std::int64_t> shape_of(const ConstTensorView& x) {
+  return {x.shape.begin(), x.shape.begin() + x.rank};
+}
+
+// Gradients of one call, in the order in which they were asked for.
+class Asked {
+ public:
+  // True: a new array of the library of `like`, of that dtype and shape; an array: itself; False or None: no gradient.
+  TensorView take(nb::dict& keywords, const char* name, bool by_default, nb::handle like, DType dtype,
+                  const std::vector<std::int64_t>& shape) {
+    const nb::object given = popped(keywords, name);
+    const bool is_flag = given.is_none() || PyBool_Check(given.ptr()) != 0;
+    if (given.is_none() ? !by_default : given.ptr() == Py_False) return {};
+    const nb::object to = is_flag ? nb::none() : given;
+    return keep(name + 2, Written(to, like, dtype, shape, {kWhere, name}));
+  }
+  // A mapping from names to arrays.
+  void take_weights(const nb::object& given) {
+    if (given.is_none()) return;
+    for (const nb::handle item : nb::iter(given.attr("items")())) {
+      const nb::tuple pair(nb::borrow(item));
+      const std::string& name = names_.emplace_back(Convert<std::string>::from_python(pair[0], {kWhere, "d_weights"}));
+      if (pair[1].is_none()) refuse_type({kWhere, "d_weights"}, "be arrays", pair[1]);
+      named_.push_back({name, keep(name.c_str(), Written(pair[1], pair[1], DType::f32, {}, {kWhere, "d_weights"}))});
+    }
+  }
+  std::span<const NamedGradient> named() const { return named_; }
+  const nb::dict& result() const { return result_; }
+
+ private:
+  TensorView keep(const char* name, Written&& written) {
+    result_[name] = written.object;
+    return written_.emplace_back(std::move(written)).view;
+  }
+
+  std::deque<Written> written_;
+  std::deque<std::string> names_;
+  std::vector<NamedGradient> named_;
+  nb::dict result_;
+};
+
+// A call's tensors are kept in this frame, which outlives it.
+nb::object backward_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::handle v, nb::handle out,
+                         nb::handle lse, nb::handle d_out, const nb::kwargs& given) {
+  nb::dict keywords;
+  keywords.update(given);
+  // Shapes of inputs before they are taken.
+  const auto input = [&](const char* name) {
+    return keywords.contains(name) ? ConstArray(keywords[name], {kWhere, name}) : ConstArray(nb::none(), {kWhere, name});
+  };
+  const ConstArray log_forget = input("log_forget");
+  const ConstArray row_gate = input("row_gate");
+  const ConstArray bias = input("bias");
+  const AttendArguments common(kWhere, q, k, v, keywords);
+  if (common.q().rank < 3) refuse({kWhere, "q"}, "have rank 3 or 4", std::to_string(common.q().rank));
+  const ConstArray out_array(out, {kWhere, "out"});
+  const ConstArray lse_array(lse, {kWhere, "lse"});
+  const ConstArray d_out_array(d_out, {kWhere, "d_out"});
+  const ConstArray d_lse(popped(keywords, "d_lse"), {kWhere, "d_lse"});
+  const Numbers<std::int32_t> blocks(popped(keywords, "block_table"), {kWhere, "block_table"});
+  // Of paged keys gradients have the rows of the call.
+  const auto rows_of = [&](const ConstTensorView& x) {
+    std::vector<std::int64_t> shape = shape_of(x);
+    const std::span<const std::int32_t> ends = common.inputs().cu_seqlens_k;
+    if (blocks.span().empty() || ends.empty() || x.rank != 4) return shape;
+    return std::vector<std::int64_t>{ends.back(), shape[2], shape[3]};
+  };
+  Asked asked;
+  AttendBackwardArgs args{.q = common.q(),
+                          .k = common.k(),
+                          .v = common.v(),
+                          .pages = {.block_table = blocks.span()},
+                          .weights = common.weights(),
+                          .inputs = common.inputs(),
+                          .out = out_array.view(),
+                          .lse = lse_array.view(),
+                          .d_out = d_out_array.view(),
+                          .d_lse = d_lse.view()};
+  args.d_q = asked.take(keywords, "d_q", true, q, common.q().dtype, shape_of(common.q()));
+  args.d_k = asked.take(keywords, "d_k", true, k, common.k().dtype, rows_of(common.k()));
+  args.d_v = asked.take(keywords, "d_v", true, v, common.v().dtype, rows_of(common.v()));
+  args.d_bias = asked.take(keywords, "d_bias", false, q, DType::f32, shape_of(bias.view()));
+  args.d_log_forget = asked.take(keywords, "d_log_forget", false, q, DType::f32, shape_of(log_forget.view()));
+  args.d_row_gate = asked.take(keywords, "d_row_gate", false, q, DType::f32, shape_of(row_gate.view()));
+  asked.take_weights(popped(keywords, "d_weights"));
+  args.d_weights = asked.named();
+  const nb::object isa = popped(keywords, "isa");
+  const nb::object threads = popped(keywords, "threads");
+  require_empty(keywords, kWhere);
+  if (!isa.is_none()) args.isa = Convert<Isa>::from_python(isa, {kWhere, "isa"});
+  if (!threads.is_none()) args.parallel.threads = Convert<std::int64_t>::from_python(threads, {kWhere, "threads"});
+  args.keep_going = SignalWatch();
+  finish([&] { return attend_backward(layer, args); });
+  return asked.result();
+}
+
+std::vector<std::string> names_call(const LayerPlan& layer, nb::handle score, nb::handle value, nb::handle sinks) {
+  const WeightArguments weights("gradient_names", score, value, sinks);
+  return gradient_names(layer, weights.weights());
+}
+
+}  // namespace
+
+void bind_attend_backward(nb::module_& m) {
+  const std::string doc =
+      std::string("The backward pass of attend: from the gradient of its output those of q, k, v and of what the layer "
+                  "has learned, as a dict of arrays.\n\n"
+                  "q, k, v, weights and inputs: as attend was given them; out and lse: what it returned. d_out: like "
+                  "out; d_lse: like lse, or None for zeros. "
+                  "Tiles of the attention matrix are computed again, none is kept.\n\n"
+                  "d_q, d_k, d_v: True (the default) for a new array of the dtype and library of its tensor, which the "
+                  "result has as 'q', 'k', 'v'; False for none; or an array to write into. d_bias, d_log_forget, "
+                  "d_row_gate: likewise of inputs, float32, and not by default. Of paged keys d_k and d_v have the "
+                  "rows of the call, [tokens, kv_heads, channels]. d_weights: a mapping from names of gradient_names "
+                  "to arrays of float32 or float64, of the shapes of their tensors, which are written; 'c' and "
+                  "'threshold' [1], 'slopes' [heads], 'inv_freq' [pairs].\n\n") +
+      kWeightsDoc + kInputsDoc +
+      "\n\nGradients are the same to the bit for any number of threads. ValueError, before anything is written, for "
+      "what does not fit. The GIL is released; Ctrl-C ends the call.";
+  def(m,
+      {"def attend_backward(layer: LayerPlan, q: ArrayLike, k: ArrayLike, v: ArrayLike, out: ArrayLike, lse: "
+       "ArrayLike, d_out: ArrayLike, *, " +
+       std::string(kWeightsSignature) + kInputsSignature +
+       ", block_table: IndicesLike | None = None, d_lse: ArrayLike | None = None, d_q: bool | ArrayLike = True, "
+       "d_k: bool | ArrayLike = True, d_v: bool | ArrayLike = True, d_weights: collections.abc.Mapping[str, ArrayLike] "
+       "| None = None, d_bias: bool | ArrayLike = False, d_log_forget: bool | ArrayLike = False, "
+       "d_row_gate: bool | ArrayLike = False, " +
+       how_signature() + ") -> dict[str, typing.Any]"},
+      doc.c_str(), &backward_call, nb::arg("layer"), nb::arg("q"), nb::arg("k"), nb::arg("v"), nb::arg("out"),
+      nb::arg("lse"), nb::arg("d_out"), nb::arg("keywords"));
+  def(m,
+      {"def gradient_names(layer: LayerPlan, *, score_weights: collections.abc.Iterable[typing.Any] = (), "
+       "value_weights: ShawWeights | None = None, sinks: ArrayLike | None = None) -> list[str]"},
+      "The names of all that a layer has learned, in order, by which attend_backward gives their gradients: those of "
+      "named_weights, 'slopes' of ALiBi, and 'inv_freq' of the rotation.",
+      &names_call, nb::arg("layer"), nb::kw_only(), nb::arg("score_weights") = nb::tuple(),
+      nb::arg("value_weights") = nb::none(), nb::arg("sinks") = nb::none());
+}
+
+}  // namespace posenc::python

@@ -1,0 +1,59 @@
+// posenc_attend_backward of posenc/c.h: attend_backward.h for C. What is computed and checked is the C++ call's.
+#include "posenc/attend_backward.h"
+
+#include <string_view>
+#include <vector>
+
+#include "c/arguments.h"
+#include "c/attend_inputs.h"
+#include "c/masked_layer.h"
+#include "c/status.h"
+
+namespace posenc::c {
+namespace {
+
+constexpr const char* kBackward = "posenc_attend_backward";
+
+// False where keep_going cancelled the call.
+bool passed_back(const posenc_attend_backward_args& given) {
+  LayerPlan changed;
+  const LayerPlan& layer = masked_layer(kBackward, given, changed);
+  const auto of = [](const char* field, const posenc_tensor& x) { return view(kBackward, field, x); };
+  std::vector<NamedGradient> gradients;
+  for (const posenc_named_gradient& one : list(kBackward, "d_weights", given.d_weights, given.d_weights_count)) {
+    const std::string_view name = &required(kBackward, "d_weights' name", one.name);
+    gradients.push_back({name, of("d_weights' gradient", one.gradient)});
+  }
+  return attend_backward(layer, {.q = of("q", given.q),
+                                 .k = of("k", given.k),
+                                 .v = of("v", given.v),
+                                 .pages = {list(kBackward, "block_table", given.block_table, given.block_table_count)},
+                                 .weights = attention_weights(kBackward, given, layer),
+                                 .inputs = attention_inputs(kBackward, given),
+                                 .out = of("out", given.out),
+                                 .lse = of("lse", given.lse),
+                                 .d_out = of("d_out", given.d_out),
+                                 .d_lse = of("d_lse", given.d_lse),
+                                 .d_q = of("d_q", given.d_q),
+                                 .d_k = of("d_k", given.d_k),
+                                 .d_v = of("d_v", given.d_v),
+                                 .d_weights = gradients,
+                                 .d_bias = of("d_bias", given.d_bias),
+                                 .d_log_forget = of("d_log_forget", given.d_log_forget),
+                                 .d_row_gate = of("d_row_gate", given.d_row_gate),
+                                 .parallel = parallel_of(given.threads, given.executor),
+                                 .keep_going = keep_going_of(given.keep_going, given.keep_going_context)});
+}
+
+}  // namespace
+}  // namespace posenc::c
+
+namespace c = posenc::c;
+
+posenc_status posenc_attend_backward(const posenc_attend_backward_args* args) {
+  return c::guarded([&]() -> posenc_status {
+    const posenc_attend_backward_args& given = c::sized(c::kBackward, "args", args);
+    if (c::passed_back(given)) return POSENC_OK;
+    return c::keep(POSENC_CANCELLED, "[posenc_attend_backward] keep_going returned false");
+  });
+}

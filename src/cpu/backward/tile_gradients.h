@@ -1,0 +1,115 @@
+// The transposes of the score terms over one tile of [keys][lanes]: an overload for each primitive (math/primitives.h),
+// as attend/tile_terms.h has them the other way. Each takes the gradients of the scores that it was added to, and adds
+// to those of its numbers, of queries and keys as given, or of both.
+//
+// A vector by distance, s += row . E[place]: mass[place] = sum of d over the scores of that place, then
+//
+//   d row += E^T mass,   d E[place] += mass[place] row      each one product for all places of a tile
+#pragma once
+
+#include <cstdint>
+#include <memory_resource>
+#include <vector>
+
+#include "cpu/attend/tile_terms.h"
+#include "cpu/backward/gradient_block.h"
+
+namespace posenc::cpu {
+
+// Gradients of one tile's keys by one task, all of its blocks: [kTileKeys] rows.
+struct KeyGradients {
+  AlignedFloats keys;                        // [regions][kTileKeys][key_width]
+  AlignedFloats raw_keys;                    // [kTileKeys][key_width], of keys as given
+  AlignedFloats values;                      // [kTileKeys][value_width]
+  std::vector<std::vector<double>> columns;  // of each term: [heads of the group][kTileKeys], or nothing
+};
+
+struct GradientScratch {
+  GradientScratch(const BackwardCall& backward, std::pmr::memory_resource* memory);
+
+  TermScratch terms;
+  std::optional<SineRows>& sines(std::size_t t) { return terms.sines[t]; }
+  AlignedFloats mass;      // [places + 1][lanes], or [keys][places]
+  AlignedFloats raw_keys;  // [kTileKeys][key_width], copied
+  AlignedFloats rows;      // [lanes][width] of a term
+  AlignedFloats columns;   // [head_dim][lanes]
+  std::array<float, static_cast<std::size_t>(kMaxLanes)> ones;
+};
+
+// c[r] += sum_k a[r a_row + k a_step] b[k], rows of `width` channels, whole registers of them.
+struct RowsProduct {
+  const float* a;
+  std::int64_t a_row;
+  std::int64_t a_step;
+  const float* b;
+  std::int64_t b_row;
+  float* c;
+  std::int64_t c_row;
+  std::int64_t rows;
+  std::int64_t depth;
+  std::int64_t width;
+};
+void add_rows_product(const AttendCall& call, const float* ones, const RowsProduct& x);
+
+// Made for one block and one tile.
+class TileGradients {
+ public:
+  // `of_terms`: of each term of the layer, sums of the heads of one GQA group.
+  TileGradients(const BackwardCall& backward, GradientScratch& scratch, GradientBlock& block, KeyTile& tile,
+                TileTerms& places, KeyGradients& keys, std::vector<TermSums>& of_terms);
+
+  // Of biases, then of content terms, of gradients [keys][lanes].
+  void add_bias(const float* d) { add_terms(math::Part::bias, d); }
+  void add_content(const float* d) { add_terms(math::Part::content, d); }
+  // += d_out . T of each weight.
+  void add_of_values(const math::ValueDistance& values, float* d_weights);
+  // Gates of the scores x, of which d are the gradients of what they added: gradients of x, written.
+  void pass_gates(const float* x, const float* d, const float* carry, float* places, float* to);
+
+ private:
+  void add_terms(math::Part part, const float* d);
+  void add(const math::DistanceBias& term, std::size_t t, const float* d);
+  void add(const math::LinearDistance& term, std::size_t t, const float* d);
+  void add(const math::Knots& term, std::size_t t, const float* d);
+  void add(const math::Column& term, std::size_t t, const float* d);
+  void add(const math::QueryDistance& term, std::size_t t, const float* d);
+  void add(const math::KeyDistance& term, std::size_t t, const float* d);
+  void add(const math::SineDistance& term, std::size_t t, const float* d);
+  void add(const math::KeyVector& term, std::size_t t, const float* d);
+  void add(const math::Label& term, std::size_t t, const float* d);
+  void add(const math::Running&, std::size_t, const float*) {}  // pass_gates
+
+  // Rows, one for each lane, that have met vectors of places.
+  struct PlaceGradients {
+    const math::DistancePlaces& at;
+    const float* vectors;  // of the lanes' head: [count][head_dim]
+    std::int64_t count;
+    const float* rows;  // [lanes][key_width]
+    float* of_rows;     // [head_dim][lanes]
+    float* of_vectors;  // [count][key_width], or null
+  };
+  void add_places(const PlaceGradients& x, const float* d);
+  void add_run_of_sines(const math::SineDistance& term, std::size_t t, std::int64_t low, std::int64_t high,
+                        const float* d);
+  void add_any_sines(const math::SineDistance& term, std::size_t t, const float* d);
+  void add_sines(std::size_t t, const float* sines, std::int64_t count, const float* mass);
+  template <typename Offset>
+  void sum_mass(const float* d, std::int64_t coordinate, std::int64_t places, const Offset& offset);
+  const float* raw_keys();
+
+  std::int64_t head() const { return block_.lanes.head(); }
+  std::int64_t of_group() const { return head() % call_.group; }
+  kernels::Scores scores(const float* d) const { return {const_cast<float*>(d), tile_.count(), block_.lanes.lanes}; }
+
+  const BackwardCall& backward_;
+  const AttendCall& call_;
+  GradientScratch& scratch_;
+  GradientBlock& block_;
+  KeyTile& tile_;
+  TileTerms& places_;
+  KeyGradients& keys_;
+  std::vector<TermSums>& of_terms_;
+  const float* raw_ = nullptr;
+};
+
+}  // namespace posenc::cpu
