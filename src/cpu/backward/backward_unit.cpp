@@ -456,6 +456,12 @@ void BackwardWorker::add_tile(const BackwardUnit& unit, std::int64_t tile) {
   const std::int64_t first = call_.rows.sequences[unit.sequence].k_first + tile * kTileKeys;
   const auto add = [&](const KeySums& sums, const float* from, std::int64_t width, std::int64_t channels) {
     if (!sums.is_asked) return;
+    if (channels == width) {
+      call_.attention.sum_rows({.of = {const_cast<float*>(from), count, width},
+                                .sums = sums.row(first, unit.kv_head),
+                                .step = sums.at.row_stride});
+      return;
+    }
     for (std::int64_t m = 0; m < count; ++m) {
       float* const to = sums.row(first + m, unit.kv_head);
       for (std::int64_t c = 0; c < channels; ++c) to[c] += from[m * width + c];
