@@ -143,9 +143,8 @@ int main(int argc, char** argv) {
   std::deque<std::vector<posenc::NamedGradient>> lists;
   std::vector<Candidate> candidates;
   double peak_operations = 0.0;
-  candidates.push_back({.name = "peak", .run = [&] {
-                          peak_operations = posenc::bench::multiply_add(posenc::selected_isa(), 1 << 22);
-                        }});
+  candidates.push_back(
+      {.name = "peak", .run = [&] { peak_operations = posenc::bench::multiply_add(posenc::selected_isa(), 1 << 22); }});
   for (const Scheme& scheme : all) {
     if (&scheme != &all.front() && scheme.name.find(part) == std::string::npos) continue;
     asked.push_back(gradients(scheme));

@@ -15,9 +15,7 @@ namespace {
 
 constexpr const char* kWhere = "attend_backward";
 
-std::vector<std::int64_t> shape_of(const ConstTensorView& x) {
-  return {x.shape.begin(), x.shape.begin() + x.rank};
-}
+std::vector<std::int64_t> shape_of(const ConstTensorView& x) { return {x.shape.begin(), x.shape.begin() + x.rank}; }
 
 // Gradients of one call, in the order in which they were asked for.
 class Asked {
@@ -63,7 +61,8 @@ nb::object backward_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb:
   keywords.update(given);
   // Shapes of inputs before they are taken.
   const auto input = [&](const char* name) {
-    return keywords.contains(name) ? ConstArray(keywords[name], {kWhere, name}) : ConstArray(nb::none(), {kWhere, name});
+    return keywords.contains(name) ? ConstArray(keywords[name], {kWhere, name})
+                                   : ConstArray(nb::none(), {kWhere, name});
   };
   const ConstArray log_forget = input("log_forget");
   const ConstArray row_gate = input("row_gate");
@@ -120,17 +119,18 @@ std::vector<std::string> names_call(const LayerPlan& layer, nb::handle score, nb
 
 void bind_attend_backward(nb::module_& m) {
   const std::string doc =
-      std::string("The backward pass of attend: from the gradient of its output those of q, k, v and of what the layer "
-                  "has learned, as a dict of arrays.\n\n"
-                  "q, k, v, weights and inputs: as attend was given them; out and lse: what it returned. d_out: like "
-                  "out; d_lse: like lse, or None for zeros. "
-                  "Tiles of the attention matrix are computed again, none is kept.\n\n"
-                  "d_q, d_k, d_v: True (the default) for a new array of the dtype and library of its tensor, which the "
-                  "result has as 'q', 'k', 'v'; False for none; or an array to write into. d_bias, d_log_forget, "
-                  "d_row_gate: likewise of inputs, float32, and not by default. Of paged keys d_k and d_v have the "
-                  "rows of the call, [tokens, kv_heads, channels]. d_weights: a mapping from names of gradient_names "
-                  "to arrays of float32 or float64, of the shapes of their tensors, which are written; 'c' and "
-                  "'threshold' [1], 'slopes' [heads], 'inv_freq' [pairs].\n\n") +
+      std::string(
+          "The backward pass of attend: from the gradient of its output those of q, k, v and of what the layer "
+          "has learned, as a dict of arrays.\n\n"
+          "q, k, v, weights and inputs: as attend was given them; out and lse: what it returned. d_out: like "
+          "out; d_lse: like lse, or None for zeros. "
+          "Tiles of the attention matrix are computed again, none is kept.\n\n"
+          "d_q, d_k, d_v: True (the default) for a new array of the dtype and library of its tensor, which the "
+          "result has as 'q', 'k', 'v'; False for none; or an array to write into. d_bias, d_log_forget, "
+          "d_row_gate: likewise of inputs, float32, and not by default. Of paged keys d_k and d_v have the "
+          "rows of the call, [tokens, kv_heads, channels]. d_weights: a mapping from names of gradient_names "
+          "to arrays of float32 or float64, of the shapes of their tensors, which are written; 'c' and "
+          "'threshold' [1], 'slopes' [heads], 'inv_freq' [pairs].\n\n") +
       kWeightsDoc + kInputsDoc +
       "\n\nGradients are the same to the bit for any number of threads. ValueError, before anything is written, for "
       "what does not fit. The GIL is released; Ctrl-C ends the call.";

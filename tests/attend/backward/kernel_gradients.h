@@ -1,0 +1,58 @@
+// The gradients of a call of attention: by the kernels, and by the float64 reference from the very same numbers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attend/scheme_call.h"
+#include "posenc/attend_backward.h"
+#include "posenc/info.h"
+#include "posenc/parallel.h"
+
+namespace posenc::test {
+
+// All gradients of a call, by name: "q", "k", "v", what the layer has learned, "bias", "log_forget", "row_gate".
+struct Gradients {
+  struct One {
+    std::string name;
+    std::vector<double> values;
+  };
+  std::vector<One> all;
+};
+
+struct BackwardWay {
+  std::int64_t threads = 1;
+  Executor executor{};
+  std::int64_t block_size = 0;  // of pages that keys and values lie in, the last first; 0: as they are given
+};
+
+class KernelGradients {
+ public:
+  // `bias`: a matrix of that shape is added to scores; empty: none. Numbers become what the dtype can hold.
+  KernelGradients(const SchemeCase& scheme, const Arrangement& arrangement, Places places, std::uint64_t seed,
+                  DType dtype = DType::f32, std::vector<std::int64_t> bias = {});
+
+  Gradients by_kernels(Isa isa, const BackwardWay& way = {});
+  Gradients by_formulas();
+  // The reference's, where each number that the gradients are made of is moved by at most `by` of itself, and its
+  // exponents by as much of their size.
+  Gradients moved(double by, std::uint64_t seed);
+
+  SchemeCall call;
+
+ private:
+  struct Numbers {
+    Tensor q, k, v, d_out, d_lse;
+  };
+  Gradients reference_of(const Numbers& of);
+  Gradients shaped();
+
+  DType dtype_;
+  Random random_;
+  Numbers numbers_;
+  std::vector<double> bias_;
+  std::vector<std::byte> q_, k_, v_, d_out_;
+};
+
+}  // namespace posenc::test

@@ -1,0 +1,231 @@
+// attend_backward against the reference: every scheme, under every mask, on every instruction set, in every dtype.
+#include "attend/backward/kernel_gradients.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <variant>
+
+#include "support/all_schemes.h"
+#include "support/every_isa.h"
+#include "support/tolerances.h"
+
+namespace posenc::test::kernel_gradients_test {
+namespace {
+
+constexpr std::uint64_t kSeed = 271828;
+constexpr std::array kNear{Places::by_order, Places::run, Places::scattered, Places::real};
+
+bool sums_gates(const LayerPlan& layer) {
+  return std::ranges::any_of(layer.score,
+                             [](const ScoreTerm& term) { return std::holds_alternative<ContextualPosition>(term); });
+}
+
+double largest(const std::vector<double>& x) {
+  double out = 0.0;
+  for (const double y : x) out = std::max(out, std::abs(y));
+  return out;
+}
+
+// Calls that the reference answers once, and attend_backward on every instruction set.
+class Comparison {
+ public:
+  explicit Comparison(const std::string& suite) {
+    for (const Isa isa : every_isa(suite)) isas_.push_back({isa, ErrorRatio(suite + ", " + std::string(name(isa)))});
+  }
+
+  void compare(const SchemeCase& scheme, const Arrangement& arrangement, Places places, DType dtype = DType::f32,
+               const std::vector<std::int64_t>& bias = {}) {
+    if (!fits(scheme, arrangement, places)) return;
+    if (arrangement.orders_are_given && sums_gates(scheme.layer)) return;
+    const std::string where = scheme.name + ", " + arrangement.name + " " + std::to_string(arrangement.queries) + "/" +
+                              std::to_string(arrangement.keys) + ", places " + std::to_string(int(places)) + ", " +
+                              std::string(name(dtype)) + ", seed " + std::to_string(kSeed + calls_);
+    SCOPED_TRACE(where);
+    KernelGradients gradients(scheme, arrangement, places, kSeed + calls_++, dtype, bias);
+    const Gradients wanted = gradients.by_formulas();
+    const std::vector<double> bounds = bounds_of(gradients, wanted, arrangement, dtype);
+    for (OfIsa& own : isas_) {
+      const Gradients is = gradients.by_kernels(own.isa);
+      ASSERT_EQ(is.all.size(), wanted.all.size());
+      for (std::size_t n = 0; n < is.all.size(); ++n) {
+        ASSERT_EQ(is.all[n].name, wanted.all[n].name);
+        for (std::size_t e = 0; e < is.all[n].values.size(); ++e) {
+          const double error = std::abs(is.all[n].values[e] - wanted.all[n].values[e]);
+          const bool is_stored = n < 3;
+          const double bound = is_stored ? stored_error(dtype, wanted.all[n].values[e], bounds[n]) : bounds[n];
+          own.ratio.add(error, bound, where + ": " + is.all[n].name);
+        }
+      }
+    }
+  }
+
+  std::uint64_t expect() const {
+    for (const OfIsa& own : isas_) own.ratio.expect();
+    return calls_;
+  }
+
+ private:
+  struct OfIsa {
+    Isa isa;
+    ErrorRatio ratio;
+  };
+  // Of each gradient.
+  static std::vector<double> bounds_of(KernelGradients& gradients, const Gradients& wanted,
+                                       const Arrangement& arrangement, DType dtype) {
+    std::vector<double> most(wanted.all.size());
+    for (std::uint64_t draw = 0; draw < kGradientDraws; ++draw) {
+      const Gradients moved = gradients.moved(kGradientStep, draw);
+      for (std::size_t n = 0; n < most.size(); ++n) {
+        for (std::size_t e = 0; e < moved.all[n].values.size(); ++e) {
+          most[n] = std::max(most[n], std::abs(moved.all[n].values[e] - wanted.all[n].values[e]));
+        }
+      }
+    }
+    const double channels =
+        static_cast<double>(std::max(gradients.call.layer.head_dim, gradients.call.layer.value_dim));
+    std::vector<double> out;
+    for (std::size_t n = 0; n < most.size(); ++n) {
+      out.push_back(fused_gradient(most[n] / kGradientStep, largest(wanted.all[n].values), channels,
+                                   static_cast<double>(std::max(arrangement.queries, arrangement.keys)), dtype));
+    }
+    return out;
+  }
+
+  std::vector<OfIsa> isas_;
+  std::uint64_t calls_ = 0;
+};
+
+TEST(KernelGradients, AreTheReferencesForEverySchemeAndMask) {
+  Comparison all("gradients of layers");
+  for (const SchemeCase& scheme : all_schemes()) {
+    std::size_t turn = 0;
+    for (const Arrangement& arrangement : arrangements()) {
+      for (const Places places : kNear) {
+        if (turn == 0 || kNear[turn % kNear.size()] == places) all.compare(scheme, arrangement, places);
+      }
+      ++turn;
+    }
+  }
+  EXPECT_GT(all.expect(), 700U);
+}
+
+TEST(KernelGradients, HoldInEveryDtype) {
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    Comparison stored("gradients of layers in " + std::string(name(dtype)));
+    std::size_t turn = 0;
+    for (const SchemeCase& scheme : all_schemes()) {
+      for (const Arrangement& arrangement : arrangements()) {
+        if (turn++ % 3 == 0) stored.compare(scheme, arrangement, Places::by_order, dtype);
+      }
+    }
+    EXPECT_GT(stored.expect(), 200U);
+  }
+}
+
+// Queries that fill registers, blocks and units, keys that fill tiles, and one less and one more of each.
+TEST(KernelGradients, HoldForEveryTail) {
+  constexpr std::array kQueries{1, 2, 3, 8, 15, 16, 17, 31, 47, 48, 49, 65, 97};
+  constexpr std::array kKeys{1, 63, 64, 65, 130};
+  Comparison tails("gradients of layers of every length");
+  std::size_t turn = 0;
+  for (const SchemeCase& scheme : all_schemes()) {
+    for (std::size_t n = 0; n < 2; ++n, ++turn) {
+      const std::int64_t queries = kQueries[turn % kQueries.size()];
+      const Arrangement causal{.name = "causal",
+                               .mask = {.kind = MaskKind::causal},
+                               .batch = scheme.batches_only || turn % 3 == 0 ? 2 : 0,
+                               .queries = queries,
+                               .keys = kKeys[turn % kKeys.size()]};
+      tails.compare(scheme, causal, queries > causal.keys || n % 2 == 0 ? Places::scattered : Places::run);
+    }
+  }
+  EXPECT_GT(tails.expect(), 100U);
+}
+
+// Several units of one KV head, which add to the same sums in turn.
+TEST(KernelGradients, HoldForManyQueries) {
+  Comparison many("gradients of many queries");
+  const std::vector<SchemeCase> all = all_schemes();
+  for (std::size_t n = 0; n < all.size(); n += 4) {
+    const Arrangement causal{.name = "causal",
+                             .mask = {.kind = MaskKind::causal},
+                             .batch = all[n].batches_only ? 2 : 0,
+                             .queries = 230,
+                             .keys = 230};
+    many.compare(all[n], causal, all[n].side == 0 ? Places::run : Places::scattered);
+  }
+  EXPECT_GT(many.expect(), 10U);
+}
+
+// Widths that no register divides, and those of models.
+TEST(KernelGradients, HoldForEveryWidth) {
+  struct Widths {
+    std::int64_t key;
+    std::int64_t value;
+  };
+  Comparison wide("gradients of heads of every width");
+  std::size_t calls = 0;
+  for (const auto& [key, value] :
+       {Widths{16, 16}, Widths{17, 5}, Widths{40, 72}, Widths{64, 64}, Widths{128, 128}, Widths{192, 128}}) {
+    for (const bool turns : {false, true}) {
+      SchemeCase scheme{.name = std::to_string(key) + "/" + std::to_string(value), .layer = plain_layer()};
+      if (turns) scheme.layer = with_rotation({.pairing = Pairing::half, .head_dim = key, .dim = key / 2 * 2});
+      scheme.layer.head_dim = key;
+      scheme.layer.value_dim = value;
+      scheme.layer.softmax_scale = 1 / std::sqrt(static_cast<double>(key));
+      const Arrangement causal{.name = "causal", .mask = {.kind = MaskKind::causal}, .queries = 49, .keys = 66};
+      wide.compare(scheme, causal, Places::run, turns ? DType::f32 : DType::bf16);
+      ++calls;
+    }
+  }
+  EXPECT_EQ(wide.expect(), calls);
+}
+
+// A matrix of biases has a gradient of its own shape, summed where it is broadcast.
+TEST(KernelGradients, OfAMatrixOfBiasesAreOfItsShape) {
+  Comparison given("gradients of biases that are given");
+  SchemeCase scheme{.name = "bias", .layer = plain_layer()};
+  for (const bool capped : {false, true}) {
+    if (capped) scheme.layer.soft_cap = SoftCap{.cap = 3.0, .order = SoftCap::Order::before_bias};
+    const Arrangement batch{.name = "batch", .mask = {.kind = MaskKind::causal}, .batch = 2, .queries = 70, .keys = 70};
+    const Arrangement row{.name = "row", .mask = {.kind = MaskKind::bidirectional}, .queries = 11, .keys = 67};
+    for (const std::vector<std::int64_t>& shape : {std::vector<std::int64_t>{2, kHeads, 70, 70},
+                                                   {1, kHeads, 70, 70},
+                                                   {2, 1, 1, 70},
+                                                   {70, 70},
+                                                   {kHeads, 70, 1}}) {
+      given.compare(scheme, batch, Places::by_order, DType::f32, shape);
+    }
+    given.compare(scheme, row, Places::by_order, DType::f32, {kHeads, 11, 67});
+    given.compare(scheme, row, Places::by_order, DType::f32, {1, 67});
+  }
+  EXPECT_EQ(given.expect(), 14U);
+}
+
+void expect_same(const Gradients& is, const Gradients& wanted) {
+  ASSERT_EQ(is.all.size(), wanted.all.size());
+  for (std::size_t n = 0; n < is.all.size(); ++n) EXPECT_EQ(is.all[n].values, wanted.all[n].values) << is.all[n].name;
+}
+
+TEST(KernelGradients, OfPagedKeysAreThoseOfTheRows) {
+  const std::vector<SchemeCase> all = all_schemes();
+  for (std::size_t n = 0; n < all.size(); n += 2) {
+    if (all[n].batches_only) continue;
+    SCOPED_TRACE(all[n].name);
+    const Arrangement packed{.name = "packed",
+                             .mask = {.kind = MaskKind::causal},
+                             .queries = 75,
+                             .keys = 150,
+                             .cu_seqlens_q = {0, 5, 5, 75},
+                             .cu_seqlens_k = {0, 70, 71, 150}};
+    KernelGradients gradients(all[n], packed, all[n].side == 0 ? Places::by_order : Places::scattered, kSeed + n);
+    expect_same(gradients.by_kernels(Isa::automatic, {.block_size = 16}), gradients.by_kernels(Isa::automatic));
+  }
+}
+
+}  // namespace
+}  // namespace posenc::test::kernel_gradients_test
