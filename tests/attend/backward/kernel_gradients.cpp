@@ -204,13 +204,28 @@ Gradients KernelGradients::reference_of(const Numbers& of) {
 
 Gradients KernelGradients::by_formulas() { return reference_of(numbers_); }
 
+// Tables and inputs of the call are moved where they stand, and put back.
 Gradients KernelGradients::moved(double by, std::uint64_t seed) {
   Random random(seed);
+  const auto factor = [&] { return 1.0 + by * (random.uniform() < 0.5 ? -1.0 : 1.0); };
   Numbers of = numbers_;
   for (Tensor* x : {&of.q, &of.k, &of.v, &of.d_out, &of.d_lse}) {
-    for (double& y : x->values) y *= 1.0 + by * (random.uniform() < 0.5 ? -1.0 : 1.0);
+    for (double& y : x->values) y *= factor();
   }
-  return reference_of(of);
+  std::vector<std::pair<double*, double>> before;
+  const auto move = [&](const ConstTensorView& x) {
+    if (x.data == nullptr || x.empty()) return;
+    auto* const first = static_cast<double*>(const_cast<void*>(x.data));
+    for (std::size_t n = 0; n < size_of(shape_of_view(x)); ++n) {
+      before.emplace_back(first + n, first[n]);
+      first[n] *= factor();
+    }
+  };
+  for (const math::LearnedTensor& one : math::learned_tensors(call.layer, call.weights)) move(one.tensor);
+  for (const ConstTensorView& x : {call.inputs.bias, call.inputs.log_forget, call.inputs.row_gate}) move(x);
+  const Gradients result = reference_of(of);
+  for (const auto& [place, number] : before) *place = number;
+  return result;
 }
 
 }  // namespace posenc::test

@@ -35,8 +35,7 @@ class KernelGradients {
 
   Gradients by_kernels(Isa isa, const BackwardWay& way = {});
   Gradients by_formulas();
-  // The reference's, where each number that the gradients are made of is moved by at most `by` of itself, and its
-  // exponents by as much of their size.
+  // The reference's, where each number that the gradients are made of, tables included, is moved by `by` of itself.
   Gradients moved(double by, std::uint64_t seed);
 
   SchemeCall call;
@@ -46,7 +45,6 @@ class KernelGradients {
     Tensor q, k, v, d_out, d_lse;
   };
   Gradients reference_of(const Numbers& of);
-  Gradients shaped();
 
   DType dtype_;
   Random random_;
