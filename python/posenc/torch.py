@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from . import _attend_operator, _posenc, _torch_attend
+from . import _attend_backward, _posenc, _torch_attend
 from ._capture import capture, load_dump, save_dump
 from ._flex_attention import mask_mod, score_mod
 from ._forward_mode import has_duals, is_transformed, one_at_a_time, refuse_duals
@@ -240,11 +240,7 @@ def _(
     return q.new_empty((*q.shape[:-1], value_dim))
 
 
-def _no_backward(ctx: Any, grad: Tensor) -> None:
-    _attend_operator.no_backward(ctx, grad)
-
-
-_attend.register_autograd(_no_backward)
+_attend.register_autograd(_attend_backward.backward, setup_context=_attend_backward.keep)
 
 
 def attend(
@@ -280,7 +276,7 @@ def attend(
     both [queries, keys] up to rank 4. All others as posenc.attend has them. tables: in place of layer.weights, in the order
     of layer.names. Returns the output, like q with value_dim channels; with lse=True the pair of it and the log-sum-exp.
 
-    backend: "kernel" on the CPU, without a gradient; "flex", FlexAttention; "composed", operations of torch, on any
+    backend: "kernel" on the CPU; "flex", FlexAttention; "composed", operations of torch, on any
     device, in chunks of queries, so that no matrix of queries times keys is there for a whole sequence. "auto" takes the
     kernel where it can, on CUDA FlexAttention where that can, else composes; backend_of tells. ValueError for what does
     not fit; what is wrong with numbers in tensors is not seen while a graph is made.

@@ -84,16 +84,13 @@ def test_a_view_that_negates_is_refused():
     assert posenc.rotate(x.resolve_neg(), table=TABLE).flatten()[0] == -2
 
 
-def test_the_kernel_says_that_it_has_no_backward_pass():
+def test_attention_has_a_backward_pass():
     posenc_torch = pytest.importorskip("posenc.torch")
     layer = posenc_torch.Layer(posenc.LayerPlan(heads=2, kv_heads=2, head_dim=8, value_dim=8))
     q = torch.randn(1, 2, 3, 8, requires_grad=True)
-    for more in ({}, {"lse": True}):
-        out = posenc_torch.attend(layer, q, q, q, backend="kernel", **more)
-        with pytest.raises(NotImplementedError, match=r"\[attend\] has no backward pass by its kernel: leave backend= out"):
-            (out[0] if more else out).sum().backward()
-    posenc_torch.attend(layer, q, q, q).sum().backward()
-    assert q.grad is not None
+    (gradient,) = torch.autograd.grad(posenc_torch.attend(layer, q, q, q)[:, :, 0].sum(), q)
+    # The first query sees itself alone, so its output is its value.
+    assert torch.equal(gradient[:, :, 0], torch.ones(1, 2, 8)) and torch.equal(gradient[:, :, 1:], torch.zeros(1, 2, 2, 8))
 
 
 def test_a_mask_is_of_bool_and_a_bias_is_not():

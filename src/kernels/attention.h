@@ -196,6 +196,24 @@ struct SumRows {
   const float* factor = nullptr;  // [lanes], or null: 1
 };
 
+// The transpose of AddBending, of gradients d: with x = factor[l] along[m step + l],
+//
+//   sums[0][l] += d[m][l],  sums[1][l] += d x      of all x; then two rows more for each edge, of x beyond it
+//   of_x[m][l] = d (slope + sum_n bends[n] [x > edges[n]]),  of_factor[l] += of_x along
+struct BendingGradients {
+  Scores of;  // d
+  const float* along = nullptr;
+  std::int64_t step = 0;
+  const float* factor = nullptr;  // [lanes]
+  float slope = 0.0F;
+  const float* edges = nullptr;  // [count]
+  const float* bends = nullptr;  // [count]
+  std::int64_t count = 0;
+  float* sums = nullptr;       // [2 + 2 count][lanes]
+  float* of_x = nullptr;       // [keys][lanes], written
+  float* of_factor = nullptr;  // [lanes]
+};
+
 // The transpose of Gates. x are the scores of which the gates were made, d the gradients of what they added:
 //
 //   p_m = carry + sum of sigmoid(x_n), n >= m,   sum += d_m E'(p_m),   to_m = sum sigmoid'(x_m),   of_table += d_m
@@ -248,6 +266,7 @@ struct AttentionKernels {
   void (*weight_gradients)(const WeightGradients& x) noexcept;
   void (*cap_gradients)(const CapGradients& x) noexcept;
   void (*sum_rows)(const SumRows& x) noexcept;
+  void (*bending_gradients)(const BendingGradients& x) noexcept;
   void (*gate_gradients)(const GateGradients& x) noexcept;
   void (*features)(const Features& x) noexcept;
   void (*running_totals)(const RunningTotals& x) noexcept;

@@ -71,6 +71,39 @@ void sum_rows(const SumRows& x) noexcept {
   }
 }
 
+// Edges outside, keys inside, so that the two sums of an edge stay in registers.
+template <class V>
+void bending_gradients(const BendingGradients& x) noexcept {
+  using Floats = typename V::Floats;
+  const Floats nothing = V::all(0.0F);
+  for (std::int64_t l = 0; l < x.of.lanes; l += V::kLanes) {
+    const Floats factor = V::load(x.factor + l, All{});
+    const auto sum_beyond = [&](std::int64_t n, float edge, float slope) noexcept {
+      float* const sums = x.sums + 2 * n * x.of.lanes + l;
+      Floats of_one = V::load(sums, All{});
+      Floats of_x = V::load(sums + x.of.lanes, All{});
+      for (std::int64_t m = 0; m < x.of.keys; ++m) {
+        const Floats at = V::mul(factor, V::load(x.along + m * x.step + l, All{}));
+        const Floats d = V::where_less(V::all(edge), at, V::load(x.of.scores + m * x.of.lanes + l, All{}), nothing);
+        of_one = V::add(of_one, d);
+        of_x = V::fma(d, at, of_x);
+        float* const to = x.of_x + m * x.of.lanes + l;
+        V::store(to, V::fma(V::all(slope), d, n == 0 ? nothing : V::load(to, All{})), All{});
+      }
+      V::store(sums, of_one, All{});
+      V::store(sums + x.of.lanes, of_x, All{});
+    };
+    sum_beyond(0, kNothing, x.slope);
+    for (std::int64_t n = 0; n < x.count; ++n) sum_beyond(n + 1, x.edges[n], x.bends[n]);
+    Floats of_factor = V::load(x.of_factor + l, All{});
+    for (std::int64_t m = 0; m < x.of.keys; ++m) {
+      const Floats own = V::load(x.of_x + m * x.of.lanes + l, All{});
+      of_factor = V::fma(own, V::load(x.along + m * x.step + l, All{}), of_factor);
+    }
+    V::store(x.of_factor + l, of_factor, All{});
+  }
+}
+
 // p_m, the sum of the gates of key m and of all after it, is found as the forward pass finds it, from the last key to
 // the first. A gate is part of p of its own key and of all before: gradients are summed from the first key to the last.
 template <class V>
@@ -93,7 +126,8 @@ void gate_gradients(const GateGradients& x) noexcept {
       const Floats place = V::where_less(carried, last, carried, last);
       const Floats below = V::whole(place);
       const Floats at_below = V::gather_rows(x.table + l, below, lanes);
-      const Floats step = V::sub(V::gather_rows(x.table + x.of.lanes + l, below, lanes), at_below);
+      const Floats up = V::sub(V::gather_rows(x.table + x.of.lanes + l, below, lanes), at_below);
+      const Floats step = V::where_less(V::all(0.0F), V::sub(place, below), up, V::all(0.0F));  // at whole p: none
       const Floats d = V::load(x.gradients + at, All{});
       const Floats sum = V::fma(d, step, V::load(x.sum + l, All{}));
       V::store(x.sum + l, sum, All{});

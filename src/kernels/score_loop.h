@@ -234,6 +234,7 @@ constexpr AttentionKernels attention() noexcept {
           .weight_gradients = weight_gradients<V>,
           .cap_gradients = cap_gradients<V>,
           .sum_rows = sum_rows<V>,
+          .bending_gradients = bending_gradients<V>,
           .gate_gradients = gate_gradients<V>,
           .features = features<V>,
           .running_totals = running_totals<V>};

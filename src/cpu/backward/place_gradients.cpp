@@ -101,31 +101,42 @@ void TileGradients::add(const math::QueryDistance& term, std::size_t t, const fl
       d);
 }
 
+// Some keys at a time, which meet fewer places than all: 16 of them and 48 lanes have 63 distances, 64 have 111.
 void TileGradients::add(const math::KeyDistance& term, std::size_t t, const float* d) {
-  const std::int64_t channels = call_.layer.head_dim;
+  const std::int64_t wide = call_.attention.register_lanes;
+  const bool is_one = places_.places(term.at, places_.whole_tile()).is_one();
+  const std::int64_t step = is_one ? tile_.count() : std::max<std::int64_t>(wide, 16);
+  for (std::int64_t m = 0; m < tile_.count(); m += step) {
+    add_some_keys(term, t, {0, block_.lanes.lanes, m, std::min(step, tile_.count() - m)}, d);
+  }
+}
+
+void TileGradients::add_some_keys(const math::KeyDistance& term, std::size_t t, const TileTerms::Patch& patch,
+                                  const float* d) {
   const std::int64_t lanes = block_.lanes.lanes;
   const std::int64_t width = backward_.key_width;
   const bool is_padded = !backward_.padded[t].empty();
   const float* const vectors = (is_padded ? backward_.padded[t].data() : call_.vectors(t).rows.data()) +
                                (term.vectors.per_head ? head() * term.vectors.count : 0) * width;
   const float* const ones = scratch_.ones.data();
-  const TileTerms::PlaceRange all = places_.places(term.at, places_.whole_tile());
+  const TileTerms::PlaceRange all = places_.places(term.at, patch);
   for (std::int64_t low = all.low; low <= all.high; low += kBandPlaces) {
     const std::int64_t count = std::min(kBandPlaces, all.high - low + 1);
     float* const mass = scratch_.mass.data();  // [keys][count]
-    std::fill_n(mass, tile_.count() * count, 0.0F);
+    std::fill_n(mass, patch.keys * count, 0.0F);
     const std::int32_t* first = nullptr;
     const std::int64_t step = places_.fill_places(
-        term.at.coordinate, 0, tile_.count(),
+        term.at.coordinate, patch.first_key, patch.keys,
         [&](std::int64_t distance, std::int64_t) {
           const std::int64_t place = place_of(term.at, distance);
           return static_cast<std::int32_t>(place >= low && place < low + count ? place - low : -1);
         },
         first);
-    for (std::int64_t m = 0; m < tile_.count(); ++m) {
+    for (std::int64_t m = 0; m < patch.keys; ++m) {
       const std::int32_t* const at = first + m * step;
+      const float* const own = d + (patch.first_key + m) * lanes;
       for (std::int64_t l = 0; l < block_.lanes.used; ++l) {
-        if (at[l] >= 0) mass[m * count + at[l]] += d[m * lanes + l];
+        if (at[l] >= 0) mass[m * count + at[l]] += own[l];
       }
     }
     add_rows_product(call_, ones,
@@ -134,9 +145,9 @@ void TileGradients::add(const math::KeyDistance& term, std::size_t t, const floa
                       .a_step = 1,
                       .b = vectors + low * width,
                       .b_row = width,
-                      .c = keys_.raw_keys.data(),
+                      .c = keys_.raw_keys.data() + patch.first_key * width,
                       .c_row = width,
-                      .rows = tile_.count(),
+                      .rows = patch.keys,
                       .depth = count,
                       .width = width});
     if (backward_.wants[t] == 0) continue;
@@ -144,15 +155,14 @@ void TileGradients::add(const math::KeyDistance& term, std::size_t t, const floa
                      {.a = mass,
                       .a_row = 1,
                       .a_step = count,
-                      .b = raw_keys(),
+                      .b = raw_keys() + patch.first_key * width,
                       .b_row = width,
                       .c = of_terms_[t].floats_of(of_group()) + low * width,
                       .c_row = width,
                       .rows = count,
-                      .depth = tile_.count(),
+                      .depth = patch.keys,
                       .width = width});
   }
-  (void)channels;
 }
 
 // Gradients of W^T (q + v), [width][lanes], where queries were projected; else as of vectors by place.

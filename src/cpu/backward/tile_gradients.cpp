@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <variant>
 
 #include "cpu/lower/weight_reader.h"
@@ -34,14 +35,22 @@ GradientScratch::GradientScratch(const BackwardCall& backward, std::pmr::memory_
   const std::int64_t places = std::max(kBandPlaces, SineRows::kRows) + 1;
   std::int64_t widest = backward.key_width;
   bool any = false;
+  std::int64_t knots_rows = 0;
   for (std::size_t t = 0; t < call.lowered.terms.size(); ++t) {
     any |= math::part_of(call.lowered.terms[t]) == math::Part::content ||
            std::holds_alternative<math::QueryDistance>(call.lowered.terms[t]) ||
            std::holds_alternative<math::Running>(call.lowered.terms[t]) ||
            std::holds_alternative<math::KeyDistance>(call.lowered.terms[t]);
+    if (const auto* term = std::get_if<math::Knots>(&call.lowered.terms[t])) {
+      knots_rows = std::max(knots_rows, 2 * (std::ssize(term->edges) + 1));
+    }
     if (call.projects_queries(t)) {
       widest = std::max(widest, whole(call.vectors(t).sines->width(), call.attention.register_lanes));
     }
+  }
+  if (knots_rows > 0) {
+    knots.resize(index(knots_rows * call.max_lanes));
+    of_x.resize(index(kTileKeys * call.max_lanes));
   }
   if (!any) return;
   mass.resize(index(std::max(places * call.max_lanes, kTileKeys * kBandPlaces)));
@@ -67,6 +76,15 @@ void TileGradients::add_terms(math::Part part, const float* d) {
     if (math::part_of(call_.lowered.terms[t]) != part) continue;
     std::visit([&](const auto& term) { add(term, t, d); }, call_.lowered.terms[t]);
   }
+}
+
+// Sums along diagonals, of distances that go up by one from that of the first lane and the last key.
+const float* TileGradients::diagonals(const float* d, const float* factor) {
+  const std::int64_t last = tile_.count() - 1;
+  float* const run = scratch_.terms.run.data();
+  std::fill_n(run, last + block_.lanes.lanes, 0.0F);
+  call_.attention.sum_rows({.of = scores(d), .sums = run + last, .step = -1, .factor = factor});
+  return run;
 }
 
 // Diagonals where positions step by 1, of which the table is one run if the tile's distances lie within it.
@@ -108,9 +126,7 @@ void TileGradients::add(const math::DistanceBias& term, std::size_t t, const flo
   const std::int64_t last = tile_.count() - 1;
   const std::int64_t count = last + lanes.lanes;
   const auto low = static_cast<std::int64_t>(places_.distance(term.coordinate, 0, last));
-  float* const run = scratch_.terms.run.data();
-  std::fill_n(run, count, 0.0F);
-  call_.attention.sum_rows({.of = scores(d), .sums = run + last, .step = -1, .factor = factor});
+  const float* const run = diagonals(d, factor);
   if (low >= term.low && low + count <= term.low + term.count) {
     for (std::int64_t n = 0; n < count; ++n) sums[low - term.low + n] += run[n];
     return;
@@ -118,20 +134,28 @@ void TileGradients::add(const math::DistanceBias& term, std::size_t t, const flo
   for (std::int64_t n = 0; n < count; ++n) add_at(low + n, run[n]);
 }
 
+// Diagonals, where positions step by 1, have one distance each.
 void TileGradients::add(const math::LinearDistance& term, std::size_t t, const float* d) {
   if (backward_.wants[t] == 0) return;
   const LaneBlock& lanes = block_.lanes;
   double sum = 0.0;
-  for (std::int64_t m = 0; m < tile_.count(); ++m) {
-    for (std::int64_t l = 0; l < lanes.used; ++l) {
-      const double apart = places_.distance(term.coordinate, l, m);
-      sum += static_cast<double>(d[m * lanes.lanes + l]) * (term.symmetric ? std::abs(apart) : apart);
+  const auto add = [&](double own, double apart) { sum += own * (term.symmetric ? std::abs(apart) : apart); };
+  if (places_.is_run(term.coordinate)) {
+    const std::int64_t last = tile_.count() - 1;
+    const float* const run = diagonals(d, nullptr);
+    const double low = places_.distance(term.coordinate, 0, last);
+    for (std::int64_t n = 0; n < last + lanes.used; ++n) add(static_cast<double>(run[n]), low + static_cast<double>(n));
+  } else {
+    for (std::int64_t m = 0; m < tile_.count(); ++m) {
+      for (std::int64_t l = 0; l < lanes.used; ++l) {
+        add(static_cast<double>(d[m * lanes.lanes + l]), places_.distance(term.coordinate, l, m));
+      }
     }
   }
   of_terms_[t].doubles_of(of_group())[0] += sum;
 }
 
-// Of y = intercept + slope x, x = numerator factor: each number's own, and those of x.
+// Of y = intercept + slope x, x = numerator factor: each number's own, and those of x. In floats where rows are runs.
 void TileGradients::add(const math::Knots& term, std::size_t t, const float* d) {
   if (backward_.wants[t] == 0) return;
   const LaneBlock& lanes = block_.lanes;
@@ -139,12 +163,15 @@ void TileGradients::add(const math::Knots& term, std::size_t t, const float* d) 
   double* const segments = of_terms_[t].doubles_of(of_group());
   double* const numerators = segments + 2 * (edges + 1);
   const double* const slopes = term.slopes.data() + head() * (edges + 1);
+  const auto entry_of = [&](std::int64_t distance) {
+    return math::entry_of(term.low, std::ssize(term.numerators), distance);
+  };
+  if (places_.is_run(term.coordinate)) return add_run_of_knots(term, t, d);
   for (std::int64_t m = 0; m < tile_.count(); ++m) {
     for (std::int64_t l = 0; l < lanes.used; ++l) {
       const auto own = static_cast<double>(d[m * lanes.lanes + l]);
       if (own == 0.0) continue;
-      const std::int64_t entry = math::entry_of(term.low, std::ssize(term.numerators),
-                                                static_cast<std::int64_t>(places_.distance(term.coordinate, l, m)));
+      const std::int64_t entry = entry_of(static_cast<std::int64_t>(places_.distance(term.coordinate, l, m)));
       const double factor = term.row_factor[index(lanes.lane[index(l)].row)];
       const double numerator = term.numerators[index(entry)];
       const double x = numerator * factor;
@@ -155,6 +182,82 @@ void TileGradients::add(const math::Knots& term, std::size_t t, const float* d) 
       block_.of_rows[t][index(l)] += own * slopes[s] * numerator;
     }
   }
+}
+
+// As attend adds them: the line of the first segment that occurs, and the bends behind it. Of a segment are the sums
+// beyond its first edge less those beyond its last.
+void TileGradients::add_run_of_knots(const math::Knots& term, std::size_t t, const float* d) {
+  const LaneBlock& lanes = block_.lanes;
+  const std::int64_t all_edges = std::ssize(term.edges);
+  double* const segments = of_terms_[t].doubles_of(of_group());
+  double* const numerators = segments + 2 * (all_edges + 1);
+  const double* const slopes = term.slopes.data() + head() * (all_edges + 1);
+  const std::int64_t last = tile_.count() - 1;
+  const std::int64_t count = last + lanes.lanes;
+  const auto low_distance = static_cast<std::int64_t>(places_.distance(term.coordinate, 0, last));
+  const auto entry_of = [&](std::int64_t n) {
+    return math::entry_of(term.low, std::ssize(term.numerators), low_distance + n);
+  };
+  float* const along = scratch_.terms.each.data();
+  double nearest = std::numeric_limits<double>::infinity();
+  double farthest = 0.0;
+  for (std::int64_t n = 0; n < count; ++n) {
+    const double numerator = term.numerators[index(entry_of(n))];
+    along[n] = static_cast<float>(numerator);
+    nearest = std::min(nearest, numerator);
+    farthest = std::max(farthest, numerator);
+  }
+  std::array<float, kMaxLanes> factor{};
+  std::array<float, kMaxLanes> of_factor{};
+  double least = std::numeric_limits<double>::infinity();
+  double most = 0.0;
+  for (std::int64_t l = 0; l < lanes.lanes; ++l) {
+    const double own = term.row_factor[index(lanes.lane[index(l)].row)];
+    factor[index(l)] = static_cast<float>(own);
+    least = std::min(least, own);
+    most = std::max(most, own);
+  }
+  const auto segment_of = [&](double x) {
+    return std::lower_bound(term.edges.begin(), term.edges.end(), x) - term.edges.begin();
+  };
+  // Floats may have rounded a number past an edge.
+  const std::int64_t low = segment_of(least * nearest * (1.0 - 0x1p-20));
+  const std::int64_t high = segment_of(most * farthest * (1.0 + 0x1p-20));
+  std::pmr::vector<float>& edges = scratch_.terms.edges;
+  std::pmr::vector<float>& bends = scratch_.terms.bends;
+  edges.clear();
+  bends.clear();
+  for (std::int64_t n = low; n < high; ++n) {
+    edges.push_back(static_cast<float>(term.edges[index(n)]));
+    bends.push_back(static_cast<float>(slopes[n + 1] - slopes[n]));
+  }
+  AlignedFloats& sums = scratch_.knots;
+  std::fill_n(sums.begin(), 2 * (high - low + 1) * lanes.lanes, 0.0F);
+  call_.attention.bending_gradients({.of = scores(d),
+                                     .along = along + last,
+                                     .step = -1,
+                                     .factor = factor.data(),
+                                     .slope = static_cast<float>(slopes[low]),
+                                     .edges = edges.data(),
+                                     .bends = bends.data(),
+                                     .count = high - low,
+                                     .sums = sums.data(),
+                                     .of_x = scratch_.of_x.data(),
+                                     .of_factor = of_factor.data()});
+  for (std::int64_t n = low; n <= high; ++n) {
+    for (const std::int64_t row : {0, 1}) {
+      const float* const own = sums.data() + (2 * (n - low) + row) * lanes.lanes;
+      double sum = 0.0;
+      for (std::int64_t l = 0; l < lanes.used; ++l) sum += static_cast<double>(own[l]);
+      segments[2 * n + row] += sum;
+      if (n > low) segments[2 * (n - 1) + row] -= sum;
+    }
+  }
+  for (std::int64_t l = 0; l < lanes.used; ++l) {
+    block_.of_rows[t][index(l)] += static_cast<double>(of_factor[index(l)]);
+  }
+  const float* const run = diagonals(scratch_.of_x.data(), factor.data());
+  for (std::int64_t n = 0; n < count; ++n) numerators[entry_of(n)] += static_cast<double>(run[n]);
 }
 
 // columns[j], less that of the row's last key: which takes part where the key's does.

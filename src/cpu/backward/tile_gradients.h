@@ -33,6 +33,8 @@ struct GradientScratch {
   AlignedFloats raw_keys;  // [kTileKeys][key_width], copied
   AlignedFloats rows;      // [lanes][width] of a term
   AlignedFloats columns;   // [head_dim][lanes]
+  AlignedFloats knots;     // [2 segments][lanes]
+  AlignedFloats of_x;      // [kTileKeys][lanes], Knots
   std::array<float, static_cast<std::size_t>(kMaxLanes)> ones;
 };
 
@@ -71,9 +73,11 @@ class TileGradients {
   void add(const math::DistanceBias& term, std::size_t t, const float* d);
   void add(const math::LinearDistance& term, std::size_t t, const float* d);
   void add(const math::Knots& term, std::size_t t, const float* d);
+  void add_run_of_knots(const math::Knots& term, std::size_t t, const float* d);
   void add(const math::Column& term, std::size_t t, const float* d);
   void add(const math::QueryDistance& term, std::size_t t, const float* d);
   void add(const math::KeyDistance& term, std::size_t t, const float* d);
+  void add_some_keys(const math::KeyDistance& term, std::size_t t, const TileTerms::Patch& patch, const float* d);
   void add(const math::SineDistance& term, std::size_t t, const float* d);
   void add(const math::KeyVector& term, std::size_t t, const float* d);
   void add(const math::Label& term, std::size_t t, const float* d);
@@ -96,6 +100,7 @@ class TileGradients {
   template <typename Offset>
   void sum_mass(const float* d, std::int64_t coordinate, std::int64_t places, const Offset& offset);
   const float* raw_keys();
+  const float* diagonals(const float* d, const float* factor);
 
   std::int64_t head() const { return block_.lanes.head(); }
   std::int64_t of_group() const { return head() % call_.group; }

@@ -158,7 +158,7 @@ TEST(KernelGradients, HoldForManyQueries) {
                                .batch = all[n].batches_only ? 2 : 0,
                                .queries = 210,
                                .keys = 66};
-    many.compare(all[n], long_one, all[n].side == 0 && !sums_gates(all[n].layer) ? Places::run : Places::scattered);
+    many.compare(all[n], long_one, all[n].side == 0 && !all[n].from_zero ? Places::run : Places::scattered);
   }
   EXPECT_GT(many.expect(), 10U);
 }
