@@ -110,9 +110,11 @@ nb::object backward_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb:
   return asked.result();
 }
 
-std::vector<std::string> names_call(const LayerPlan& layer, nb::handle score, nb::handle value, nb::handle sinks) {
+nb::list names_call(const LayerPlan& layer, nb::handle score, nb::handle value, nb::handle sinks) {
   const WeightArguments weights("gradient_names", score, value, sinks);
-  return gradient_names(layer, weights.weights());
+  nb::list out;
+  for (const std::string& one : gradient_names(layer, weights.weights())) out.append(one);
+  return out;
 }
 
 }  // namespace

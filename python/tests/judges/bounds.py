@@ -113,7 +113,7 @@ def attended_gradient(q: Tensor, k: Tensor, v: Tensor, d_out: Tensor, scale: flo
     """Two gradients of attention, of q, k, v or a bias, as `attended` has two outputs: dL/dz = p (d_out.v - d_out.o), of
     which each product is at most |d_out| |v|, rounds as sums of so many channels do, and has the weights' error; summed
     over at most so many queries or keys, times a length of q or k and the scale, or of d_out."""
-    lengths = [float(x.norm(dim=-1).max()) for x in (q, k, v, d_out)]
+    lengths = [float(x.detach().norm(dim=-1).max()) for x in (q, k, v, d_out)]
     rotations = 2 * math.sqrt(2) * ROTATION
     score = ((q.shape[-1] + 2 + rotations) * abs(scale) * lengths[0] * lengths[1] + 3 * bias) * HALF_UNIT
     keys, channels = max(k.shape[-2], q.shape[-2]), max(q.shape[-1], v.shape[-1])

@@ -360,11 +360,11 @@ void BackwardWorker::pass_block(GradientBlock& block, std::int64_t tile) {
     for (std::int64_t n = 0; n < count; ++n) d_[index(n)] += of_gates_[index(n)];
   }
   if (!scaled_.empty()) {
-    for (std::int64_t m = 0; m < tile_.count(); ++m) {
-      for (std::int64_t l = 0; l < lanes.lanes; ++l) {
-        scaled_[index(m * lanes.lanes + l)] = d_[index(m * lanes.lanes + l)] * lanes.row_scale[index(l)];
-      }
-    }
+    std::fill_n(scaled_.begin(), count, 0.0F);
+    call_.attention.sum_rows({.of = {d_.data(), tile_.count(), lanes.lanes},
+                              .sums = scaled_.data(),
+                              .step = lanes.lanes,
+                              .factor = lanes.row_scale.data()});
     gradients.add_content(scaled_.data());
   }
   add_to_queries_and_keys(block, is_careful);

@@ -9,17 +9,18 @@
 
 namespace posenc::cpu {
 
-// Keys as given, a whole number of registers apart.
-const float* TileGradients::raw_keys() {
-  if (raw_ != nullptr) return raw_;
-  const FloatRows raw = tile_.raw();
+// Keys as given, which end with a whole register: where they lie, or copied.
+FloatRows TileGradients::raw_keys() {
+  if (raw_.data != nullptr) return raw_;
+  raw_ = tile_.raw();
   const std::int64_t channels = call_.layer.head_dim;
+  if (channels == backward_.key_width) return raw_;
   for (std::int64_t m = 0; m < tile_.count(); ++m) {
     float* const to = scratch_.raw_keys.data() + m * backward_.key_width;
-    std::copy_n(raw.data + m * raw.stride, channels, to);
+    std::copy_n(raw_.data + m * raw_.stride, channels, to);
     std::fill(to + channels, to + backward_.key_width, 0.0F);
   }
-  raw_ = scratch_.raw_keys.data();
+  raw_ = {scratch_.raw_keys.data(), backward_.key_width};
   return raw_;
 }
 
@@ -151,12 +152,13 @@ void TileGradients::add_some_keys(const math::KeyDistance& term, std::size_t t, 
                       .depth = count,
                       .width = width});
     if (backward_.wants[t] == 0) continue;
+    const FloatRows keys = raw_keys();
     add_rows_product(call_, ones,
                      {.a = mass,
                       .a_row = 1,
                       .a_step = count,
-                      .b = raw_keys() + patch.first_key * width,
-                      .b_row = width,
+                      .b = keys.data + patch.first_key * keys.stride,
+                      .b_row = keys.stride,
                       .c = of_terms_[t].floats_of(of_group()) + low * width,
                       .c_row = width,
                       .rows = count,

@@ -99,7 +99,7 @@ class TileGradients {
   void add_sines(std::size_t t, const float* sines, std::int64_t count, const float* mass);
   template <typename Offset>
   void sum_mass(const float* d, std::int64_t coordinate, std::int64_t places, const Offset& offset);
-  const float* raw_keys();
+  FloatRows raw_keys();
   const float* diagonals(const float* d, const float* factor);
 
   std::int64_t head() const { return block_.lanes.head(); }
@@ -114,7 +114,7 @@ class TileGradients {
   TileTerms& places_;
   KeyGradients& keys_;
   std::vector<TermSums>& of_terms_;
-  const float* raw_ = nullptr;
+  FloatRows raw_{};
 };
 
 }  // namespace posenc::cpu
