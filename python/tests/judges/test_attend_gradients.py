@@ -1,11 +1,15 @@
 """posenc.torch.attend's gradients, by the kernels, against autograd of the same in torch's own operations, in double."""
 
+from typing import List, Optional, Tuple
+
 import bounds
 import pytest
 import torch
 
 import posenc
 import posenc.torch
+from posenc import _attend_backward
+from posenc._graph_arguments import call_of
 
 HEADS, KV_HEADS, DIM, TOKENS = 4, 2, 16, 70
 SCALE = 0.25
@@ -168,3 +172,44 @@ def test_gates_and_other_inputs_of_a_call():
     loss = (result * d_out).sum() + (scores.logsumexp(-1) * d_lse).sum()
     for one, truth in zip(got, torch.autograd.grad(loss, doubles)):
         assert (one - truth).abs().max() <= bounds.attended_gradient(q, k, v, d_out, SCALE, bias=float(sums.detach().abs().max()))
+
+
+@torch.library.custom_op("posenc_test::attend_call", mutates_args=(), device_types="cpu")
+def attend_call(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    inputs: List[torch.Tensor],
+    names: str,
+    prefix: int,
+    length: Optional[int],
+    q_rotated: bool,
+    k_rotated: bool,
+    weights: List[torch.Tensor],
+    layer: str,
+    value_dim: int,
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    plan, keywords = call_of(layer, weights)
+    given = dict(zip(names.split(), (x.detach() for x in inputs)))
+    return posenc.attend(plan, q.detach(), k.detach(), v.detach(), lse=True, prefix=prefix, **given, **keywords)
+
+
+attend_call.register_autograd(_attend_backward.backward_of_call, setup_context=_attend_backward.keep_call)
+
+
+def test_an_operator_with_all_inputs_and_the_log_sum_exp():
+    plan, eagerly, learned = CASES["a table, and sinks"]
+    (q, k, v), own = leaves(torch.float32, learned)
+    bias = random(HEADS, TOKENS, TOKENS, seed=5).requires_grad_()
+    orders = torch.arange(TOKENS)
+    layer = layer_of(plan, {name: x.detach() for name, x in own.items()})
+    out, lse = attend_call(
+        q, k, v, [orders, bias], "q_order bias", 0, None, False, False, list(own.values()), layer.text, layer.value_dim
+    )
+    d_out = random(1, HEADS, TOKENS, DIM, seed=9)
+    got = torch.autograd.grad((out * d_out).sum(), [q, k, v, bias, *own.values()])
+    doubles = [x.detach().double().requires_grad_() for x in (q, k, v, bias, *own.values())]
+    made = eager(*doubles[:3], **eagerly, bias=doubles[3], **dict(zip(own, doubles[4:])))
+    wanted = torch.autograd.grad((made * d_out).sum(), doubles)
+    for one, truth in zip(got, wanted):
+        assert (one - truth).abs().max() <= bounds.attended_gradient(q, k, v, d_out, SCALE, bias=8.0)
