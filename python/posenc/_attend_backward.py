@@ -123,12 +123,14 @@ def attend_backward(
         **given,
         **keywords,
     )
-    of_inputs = [gradients[name].to(x.dtype) if name in gradients else x.new_empty(0) for name, x in zip(named, inputs)]
+    of_inputs = [
+        gradients[f"d_{name}"].to(x.dtype) if f"d_{name}" in gradients else x.new_empty(0) for name, x in zip(named, inputs)
+    ]
     of_weights = [
-        gradients[name].to(x.dtype) if name in of_tables else x.new_empty(0)
+        of_tables[name].to(x.dtype) if name in of_tables else x.new_empty(0)
         for name, x in zip(names_of_tables(layer), weights)
     ]
-    return [gradients["q"], gradients["k"], gradients["v"], *of_inputs, *of_weights]
+    return [gradients["d_q"], gradients["d_k"], gradients["d_v"], *of_inputs, *of_weights]
 
 
 @attend_backward.register_fake

@@ -59,9 +59,10 @@ def test_gradients_are_slopes_of_the_reference(name):
         **given,
         **inputs,
     )
-    assert all(got[one] is asked[one] for one in asked)
+    assert all(got["d_weights"][one] is asked[one] for one in asked)
+    assert list(got) == ["d_q", "d_k", "d_v", *(f"d_{one}" for one in inputs), "d_weights"]
+    got = {one.removeprefix("d_"): x for one, x in got.items()} | got["d_weights"]
     moved = {"q": q, "k": k, "v": v} | weights | inputs
-    assert list(got) == ["q", "k", "v", *inputs, *weights]
     for one, x in moved.items():
         assert got[one].shape == x.shape
         direction = RANDOM.standard_normal(x.shape)
@@ -83,9 +84,23 @@ def test_what_is_not_asked_for_is_not_there():
     out, lse = posenc.attend(LAYER, q, k, v, lse=True)
     d_k = np.empty_like(k)
     got = posenc.attend_backward(LAYER, q, k, v, out, lse, out, d_q=False, d_k=d_k)
-    assert list(got) == ["k", "v"] and got["k"] is d_k
+    assert list(got) == ["d_k", "d_v"] and got["d_k"] is d_k
     whole = posenc.attend_backward(LAYER, q, k, v, out, lse, out, threads=1)
-    assert np.array_equal(whole["k"], d_k) and np.array_equal(whole["v"], got["v"])
+    assert np.array_equal(whole["d_k"], d_k) and np.array_equal(whole["d_v"], got["d_v"])
+
+
+def test_all_that_is_learned_by_one_word():
+    layer, weights, _ = CALLS["t5, sinks"]
+    layer = layer.replace(rotate=(ROTATE,))
+    q, k, v = drawn(5, 4, 8), drawn(5, 2, 8), drawn(5, 2, 6)
+    given = posenc.named_weights(layer, weights)
+    out, lse = posenc.attend(layer, q, k, v, lse=True, **given)
+    got = posenc.attend_backward(layer, q, k, v, out, lse, out, d_weights=True, **given)["d_weights"]
+    truth = posenc.reference.attend_backward(layer, q, k, v, out, **given)["d_weights"]
+    assert list(got) == list(truth) == ["table", "sinks", "inv_freq"]
+    for one, x in got.items():
+        # Some 64 roundings of numbers as large as those of q, 8 channels of them, and positions below 5.
+        assert x.dtype == np.float32 and np.abs(x - truth[one]).max() <= 64 * 2.0**-24 * 8 * 5 * 4
 
 
 def test_paged_keys_have_gradients_in_rows():
@@ -97,7 +112,7 @@ def test_paged_keys_have_gradients_in_rows():
     paged = posenc.attend_backward(
         LAYER, q, *pages, out, lse, out, block_table=[0, 1], cu_seqlens_q=ends, cu_seqlens_k=ends
     )
-    assert all(np.array_equal(paged[one], rows[one]) for one in ("q", "k", "v"))
+    assert all(np.array_equal(paged[one], rows[one]) for one in ("d_q", "d_k", "d_v"))
 
 
 def test_wrong_arguments():

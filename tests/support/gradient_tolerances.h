@@ -20,4 +20,29 @@ inline double loss_rounding(double out, double lse, double scores, double channe
 inline constexpr double kDifferenceStep = 0x1p-12;
 inline double difference_bound(double rounding, double step) { return 1.5 * rounding / step; }
 
+// ---- Gradients in floats (attend_backward) ----
+
+// A rounding on the way to a gradient is, to first order, a move of the numbers that were rounded, and these were made
+// of q, k, v, d_out, d_lse, tables and inputs: so kernels give what the reference gives of numbers that have moved a
+// little.
+// `sensitivity`: how far a gradient's elements move at the most, where each of those numbers moves by as much of itself
+// up or down, over as much; of kGradientDraws draws of signs. How much: a score, or dL/dp, is a sum over `channels`, a
+// gradient one over `length` tokens, whose roundings add up as independent ones do, to the root of their number; some
+// 12 more are of the rotation (cos, sin, products, sum), the scales, a term, the cap, the exponential, and dL/dz. A
+// weight exp(z - lse) is off relatively by as much as z and lse are absolutely: both are rounded at the size of
+// `scores`, z once more as it grows by its terms. A sum is rounded itself too: as it is at its largest, `largest`. An
+// output that is stored in 16 bits is rounded to these before it meets d_out.
+inline constexpr std::uint64_t kGradientDraws = 3;
+inline constexpr double kGradientStep = 0x1p-20;
+struct GradientSizes {
+  double channels = 0.0;
+  double length = 0.0;
+  double scores = 0.0;  // the largest lse
+};
+inline double fused_gradient(double sensitivity, double largest, const GradientSizes& sizes, DType dtype) {
+  const double roundings = std::sqrt(sizes.channels) + std::sqrt(sizes.length) + 12 + 3 * sizes.scores;
+  const double stored = dtype == DType::f32 ? 0.0 : rounding_error(dtype, 1.0);
+  return (roundings * kFloatRounding + stored) * (sensitivity + largest);
+}
+
 }  // namespace posenc::test

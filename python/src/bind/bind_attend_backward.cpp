@@ -7,6 +7,7 @@
 #include "describe/written.h"
 #include "module.h"
 #include "posenc/attend_backward.h"
+#include "posenc/named_weights.h"
 #include "signal_watch.h"
 #include "signature.h"
 
@@ -14,6 +15,7 @@ namespace posenc::python {
 namespace {
 
 constexpr const char* kWhere = "attend_backward";
+const Place kPlace{kWhere, "d_weights"};
 
 std::vector<std::int64_t> shape_of(const ConstTensorView& x) { return {x.shape.begin(), x.shape.begin() + x.rank}; }
 
@@ -27,25 +29,37 @@ class Asked {
     const bool is_flag = given.is_none() || PyBool_Check(given.ptr()) != 0;
     if (given.is_none() ? !by_default : given.ptr() == Py_False) return {};
     const nb::object to = is_flag ? nb::none() : given;
-    return keep(name + 2, Written(to, like, dtype, shape, {kWhere, name}));
+    return keep(result_, name, Written(to, like, dtype, shape, {kWhere, name}));
   }
-  // A mapping from names to arrays.
-  void take_weights(const nb::object& given) {
-    if (given.is_none()) return;
-    for (const nb::handle item : nb::iter(given.attr("items")())) {
-      const nb::tuple pair(nb::borrow(item));
-      const std::string& name = names_.emplace_back(Convert<std::string>::from_python(pair[0], {kWhere, "d_weights"}));
-      if (pair[1].is_none()) refuse_type({kWhere, "d_weights"}, "be arrays", pair[1]);
-      named_.push_back({name, keep(name.c_str(), Written(pair[1], pair[1], DType::f32, {}, {kWhere, "d_weights"}))});
+  // True: all, new ones of `like`'s library; or a mapping from names to arrays.
+  void take_weights(const nb::object& given, nb::handle like, const LayerPlan& layer, const LayerWeights& weights) {
+    if (given.is_none() || given.ptr() == Py_False) return;
+    nb::dict results;
+    if (given.ptr() == Py_True) {
+      for (const std::string& name : gradient_names(layer, weights)) {
+        add(results, name, Written(nb::none(), like, DType::f32, gradient_shape(layer, weights, name), kPlace));
+      }
+    } else {
+      for (const nb::handle item : nb::iter(given.attr("items")())) {
+        const nb::tuple pair(nb::borrow(item));
+        if (pair[1].is_none()) refuse_type(kPlace, "be arrays", pair[1]);
+        add(results, Convert<std::string>::from_python(pair[0], kPlace),
+            Written(pair[1], like, DType::f32, {}, kPlace));
+      }
     }
+    result_["d_weights"] = results;
   }
   std::span<const NamedGradient> named() const { return named_; }
   const nb::dict& result() const { return result_; }
 
  private:
-  TensorView keep(const char* name, Written&& written) {
-    result_[name] = written.object;
+  TensorView keep(nb::dict& results, const char* name, Written&& written) {
+    results[name] = written.object;
     return written_.emplace_back(std::move(written)).view;
+  }
+  void add(nb::dict& results, const std::string& name, Written&& written) {
+    const std::string& kept = names_.emplace_back(name);
+    named_.push_back({kept, keep(results, kept.c_str(), std::move(written))});
   }
 
   std::deque<Written> written_;
@@ -98,7 +112,7 @@ nb::object backward_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb:
   args.d_bias = asked.take(keywords, "d_bias", false, q, DType::f32, shape_of(bias.view()));
   args.d_log_forget = asked.take(keywords, "d_log_forget", false, q, DType::f32, shape_of(log_forget.view()));
   args.d_row_gate = asked.take(keywords, "d_row_gate", false, q, DType::f32, shape_of(row_gate.view()));
-  asked.take_weights(popped(keywords, "d_weights"));
+  asked.take_weights(popped(keywords, "d_weights"), q, layer, common.weights());
   args.d_weights = asked.named();
   const nb::object isa = popped(keywords, "isa");
   const nb::object threads = popped(keywords, "threads");
@@ -108,13 +122,6 @@ nb::object backward_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb:
   args.keep_going = SignalWatch();
   finish([&] { return attend_backward(layer, args); });
   return asked.result();
-}
-
-nb::list names_call(const LayerPlan& layer, nb::handle score, nb::handle value, nb::handle sinks) {
-  const WeightArguments weights("gradient_names", score, value, sinks);
-  nb::list out;
-  for (const std::string& one : gradient_names(layer, weights.weights())) out.append(one);
-  return out;
 }
 
 }  // namespace
@@ -127,12 +134,11 @@ void bind_attend_backward(nb::module_& m) {
           "q, k, v, weights and inputs: as attend was given them; out and lse: what it returned. d_out: like "
           "out; d_lse: like lse, or None for zeros. "
           "Tiles of the attention matrix are computed again, none is kept.\n\n"
-          "d_q, d_k, d_v: True (the default) for a new array of the dtype and library of its tensor, which the "
-          "result has as 'q', 'k', 'v'; False for none; or an array to write into. d_bias, d_log_forget, "
-          "d_row_gate: likewise of inputs, float32, and not by default. Of paged keys d_k and d_v have the "
-          "rows of the call, [tokens, kv_heads, channels]. d_weights: a mapping from names of gradient_names "
-          "to arrays of float32 or float64, of the shapes of their tensors, which are written; 'c' and "
-          "'threshold' [1], 'slopes' [heads], 'inv_freq' [pairs].\n\n") +
+          "d_q, d_k, d_v: True (the default) for a new array of the dtype and library of its tensor; False for none; "
+          "or an array to write into. d_bias, d_log_forget, d_row_gate: likewise of inputs, float32, and not by "
+          "default. Of paged keys d_k and d_v have the rows of the call, [tokens, kv_heads, channels]. d_weights: True "
+          "for all that gradient_names lists, float32; or a mapping from names to arrays of float32 or float64, which "
+          "are written. Returns a dict by these words; 'd_weights' is a dict by name.\n\n") +
       kWeightsDoc + kInputsDoc +
       "\n\nGradients are the same to the bit for any number of threads. ValueError, before anything is written, for "
       "what does not fit. The GIL is released; Ctrl-C ends the call.";
@@ -141,19 +147,13 @@ void bind_attend_backward(nb::module_& m) {
        "ArrayLike, d_out: ArrayLike, *, " +
        std::string(kWeightsSignature) + kInputsSignature +
        ", block_table: IndicesLike | None = None, d_lse: ArrayLike | None = None, d_q: bool | ArrayLike = True, "
-       "d_k: bool | ArrayLike = True, d_v: bool | ArrayLike = True, d_weights: collections.abc.Mapping[str, ArrayLike] "
-       "| None = None, d_bias: bool | ArrayLike = False, d_log_forget: bool | ArrayLike = False, "
+       "d_k: bool | ArrayLike = True, d_v: bool | ArrayLike = True, d_weights: bool | "
+       "collections.abc.Mapping[str, ArrayLike] = False, d_bias: bool | ArrayLike = False, d_log_forget: bool | "
+       "ArrayLike = False, "
        "d_row_gate: bool | ArrayLike = False, " +
        how_signature() + ") -> dict[str, typing.Any]"},
       doc.c_str(), &backward_call, nb::arg("layer"), nb::arg("q"), nb::arg("k"), nb::arg("v"), nb::arg("out"),
       nb::arg("lse"), nb::arg("d_out"), nb::arg("keywords"));
-  def(m,
-      {"def gradient_names(layer: LayerPlan, *, score_weights: collections.abc.Iterable[typing.Any] = (), "
-       "value_weights: ShawWeights | None = None, sinks: ArrayLike | None = None) -> list[str]"},
-      "The names of all that a layer has learned, in order, by which attend_backward gives their gradients: those of "
-      "named_weights, 'slopes' of ALiBi, and 'inv_freq' of the rotation.",
-      &names_call, nb::arg("layer"), nb::kw_only(), nb::arg("score_weights") = nb::tuple(),
-      nb::arg("value_weights") = nb::none(), nb::arg("sinks") = nb::none());
 }
 
 }  // namespace posenc::python

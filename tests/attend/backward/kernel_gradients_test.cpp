@@ -11,7 +11,7 @@
 
 #include "support/all_schemes.h"
 #include "support/every_isa.h"
-#include "support/tolerances.h"
+#include "support/gradient_tolerances.h"
 
 namespace posenc::test::kernel_gradients_test {
 namespace {
