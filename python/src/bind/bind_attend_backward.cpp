@@ -14,8 +14,8 @@
 namespace posenc::python {
 namespace {
 
-constexpr const char* kWhere = "attend_backward";
-const Place kPlace{kWhere, "d_weights"};
+constexpr const char* kAttendBackward = "attend_backward";
+const Place kPlace{kAttendBackward, "d_weights"};
 
 std::vector<std::int64_t> shape_of(const ConstTensorView& x) { return {x.shape.begin(), x.shape.begin() + x.rank}; }
 
@@ -29,7 +29,7 @@ class Asked {
     const bool is_flag = given.is_none() || PyBool_Check(given.ptr()) != 0;
     if (given.is_none() ? !by_default : given.ptr() == Py_False) return {};
     const nb::object to = is_flag ? nb::none() : given;
-    return keep(result_, name, Written(to, like, dtype, shape, {kWhere, name}));
+    return keep(result_, name, Written(to, like, dtype, shape, {kAttendBackward, name}));
   }
   // True: all, new ones of `like`'s library; or a mapping from names to arrays.
   void take_weights(const nb::object& given, nb::handle like, const LayerPlan& layer, const LayerWeights& weights) {
@@ -75,19 +75,19 @@ nb::object backward_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb:
   keywords.update(given);
   // Shapes of inputs before they are taken.
   const auto input = [&](const char* name) {
-    return keywords.contains(name) ? ConstArray(keywords[name], {kWhere, name})
-                                   : ConstArray(nb::none(), {kWhere, name});
+    return keywords.contains(name) ? ConstArray(keywords[name], {kAttendBackward, name})
+                                   : ConstArray(nb::none(), {kAttendBackward, name});
   };
   const ConstArray log_forget = input("log_forget");
   const ConstArray row_gate = input("row_gate");
   const ConstArray bias = input("bias");
-  const AttendArguments common(kWhere, q, k, v, keywords);
-  if (common.q().rank < 3) refuse({kWhere, "q"}, "have rank 3 or 4", std::to_string(common.q().rank));
-  const ConstArray out_array(out, {kWhere, "out"});
-  const ConstArray lse_array(lse, {kWhere, "lse"});
-  const ConstArray d_out_array(d_out, {kWhere, "d_out"});
-  const ConstArray d_lse(popped(keywords, "d_lse"), {kWhere, "d_lse"});
-  const Numbers<std::int32_t> blocks(popped(keywords, "block_table"), {kWhere, "block_table"});
+  const AttendArguments common(kAttendBackward, q, k, v, keywords);
+  if (common.q().rank < 3) refuse({kAttendBackward, "q"}, "have rank 3 or 4", std::to_string(common.q().rank));
+  const ConstArray out_array(out, {kAttendBackward, "out"});
+  const ConstArray lse_array(lse, {kAttendBackward, "lse"});
+  const ConstArray d_out_array(d_out, {kAttendBackward, "d_out"});
+  const ConstArray d_lse(popped(keywords, "d_lse"), {kAttendBackward, "d_lse"});
+  const Numbers<std::int32_t> blocks(popped(keywords, "block_table"), {kAttendBackward, "block_table"});
   // Of paged keys gradients have the rows of the call.
   const auto rows_of = [&](const ConstTensorView& x) {
     std::vector<std::int64_t> shape = shape_of(x);
@@ -116,9 +116,10 @@ nb::object backward_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb:
   args.d_weights = asked.named();
   const nb::object isa = popped(keywords, "isa");
   const nb::object threads = popped(keywords, "threads");
-  require_empty(keywords, kWhere);
-  if (!isa.is_none()) args.isa = Convert<Isa>::from_python(isa, {kWhere, "isa"});
-  if (!threads.is_none()) args.parallel.threads = Convert<std::int64_t>::from_python(threads, {kWhere, "threads"});
+  require_empty(keywords, kAttendBackward);
+  if (!isa.is_none()) args.isa = Convert<Isa>::from_python(isa, {kAttendBackward, "isa"});
+  if (!threads.is_none())
+    args.parallel.threads = Convert<std::int64_t>::from_python(threads, {kAttendBackward, "threads"});
   args.keep_going = SignalWatch();
   finish([&] { return attend_backward(layer, args); });
   return asked.result();

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cpu/attend/attend_call.h"
-#include "cpu/backward/row_angles.h"
+#include "cpu/backward/row_rotations.h"
 #include "cpu/backward/term_sums.h"
 #include "posenc/attend_backward.h"
 

@@ -16,14 +16,14 @@ namespace posenc::cpu {
 namespace {
 
 // Lanes whose state stays in L2 while a tile passes.
-constexpr std::int64_t kBlocks = 8;
+constexpr std::int64_t kBackwardBlocks = 8;
 // Some 50 us each.
-constexpr std::int64_t kTilesUntilAsked = 16;
+constexpr std::int64_t kBackwardTilesUntilAsked = 16;
 
 std::int64_t tiles_of(const math::SequenceRows& s) { return (s.k_count + kTileKeys - 1) / kTileKeys; }
 
-std::int64_t rows_of_unit(const AttendCall& call) {
-  return call.max_lanes * std::max<std::int64_t>(1, kBlocks / call.group);
+std::int64_t rows_of_backward_unit(const AttendCall& call) {
+  return call.max_lanes * std::max<std::int64_t>(1, kBackwardBlocks / call.group);
 }
 
 // Where a weight is 0, whatever it is multiplied with adds nothing, NaN neither: what is hidden may hold anything.
@@ -65,7 +65,7 @@ bool are_finite_rows(const FloatRows& rows, std::int64_t count, std::int64_t cha
 std::vector<BackwardUnit> backward_units(const BackwardCall& backward) {
   const AttendCall& call = backward.call;
   const std::int64_t heads = call.layer.kv_heads;
-  const std::int64_t step = rows_of_unit(call);
+  const std::int64_t step = rows_of_backward_unit(call);
   std::vector<BackwardUnit> out;
   for (std::size_t s = 0; s < call.rows.sequences.size(); ++s) {
     const std::int64_t queries = call.rows.sequences[s].q_count;
@@ -257,7 +257,7 @@ void BackwardWorker::run(std::int64_t number) {
     }
     if (has_keys_) add_tile(unit, tile);
     order_.pass(number, tile + 1);
-    if (since_asked < kTilesUntilAsked) continue;
+    if (since_asked < kBackwardTilesUntilAsked) continue;
     since_asked = 0;
     if (!keep_going_()) break;
   }

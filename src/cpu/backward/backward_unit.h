@@ -19,7 +19,7 @@
 #include "cpu/attend/tile_products.h"
 #include "cpu/backward/backward_call.h"
 #include "cpu/backward/gradient_block.h"
-#include "cpu/backward/row_angles.h"
+#include "cpu/backward/row_rotations.h"
 #include "cpu/backward/task_order.h"
 #include "cpu/backward/tile_gradients.h"
 #include "cpu/call/keep_going.h"
@@ -69,7 +69,7 @@ class BackwardWorker {
   TaskOrder& order_;
   KeepGoing& keep_going_;
   RowScratch scratch_;
-  RowAngles angles_;
+  RowRotations angles_;
   GradientScratch gradients_;
   KeyTile tile_;
   FloatProducts products_;

@@ -17,7 +17,7 @@
 namespace posenc::cpu {
 namespace {
 
-constexpr const char* kWhere = "attend_backward";
+constexpr const char* kAttendBackward = "attend_backward";
 constexpr std::array kOfTensors{DType::f32, DType::f16, DType::bf16};
 constexpr std::array kOfWeights{DType::f32, DType::f64};
 constexpr std::array kOfNumbers{DType::f32};
@@ -27,23 +27,24 @@ TensorView written(const ConstTensorView& x) {
 }
 
 void require_aligned(const std::string& field, const ConstTensorView& x) {
-  if (!x.empty() && !is_aligned(x)) throw Error(kWhere, {field + ".data", "be aligned to its elements", "between two"});
+  if (!x.empty() && !is_aligned(x))
+    throw Error(kAttendBackward, {field + ".data", "be aligned to its elements", "between two"});
 }
 
 // Of heads: channels are adjacent.
 void check_heads(const std::string& field, const TensorView& x, const ConstTensorView& like) {
-  math::check_gradient(kWhere, field, x, like, kOfTensors);
+  math::check_gradient(kAttendBackward, field, x, like, kOfTensors);
   if (x.empty()) return;
   const auto last = static_cast<std::size_t>(x.rank - 1);
   if (x.shape[last] > 1 && x.strides[last] != 1) {
-    throw Error(kWhere, {formatted("{}.strides[{}]", field, last), "be 1, since channels of a head are adjacent",
-                         formatted("{}", x.strides[last])});
+    throw Error(kAttendBackward, {formatted("{}.strides[{}]", field, last),
+                                  "be 1, since channels of a head are adjacent", formatted("{}", x.strides[last])});
   }
   require_aligned(field, x);
 }
 
 void require_given(const std::string& field, const ConstTensorView& x) {
-  if (x.empty()) throw Error(kWhere, {field, "be given", "omitted"});
+  if (x.empty()) throw Error(kAttendBackward, {field, "be given", "omitted"});
 }
 
 // The rows of the call, where keys are paged.
@@ -57,7 +58,7 @@ ConstTensorView rows_of_pages(const AttendBackwardArgs& args, const ConstTensorV
 }
 
 void check_numbers(const std::string& field, const TensorView& x, const ConstTensorView& like) {
-  math::check_gradient(kWhere, field, x, like, kOfWeights);
+  math::check_gradient(kAttendBackward, field, x, like, kOfWeights);
   require_aligned(field, x);
 }
 
@@ -97,11 +98,11 @@ void check_memory(const AttendBackwardArgs& args) {
   for (std::size_t n = 0; n < all.size(); ++n) {
     const auto& [field, own] = all[n];
     if (!has_elements(own)) continue;
-    const Memory memory = memory_of(kWhere, field, own);
-    check_places(kWhere, field, memory);
+    const Memory memory = memory_of(kAttendBackward, field, own);
+    check_places(kAttendBackward, field, memory);
     const auto check = [&, &name = field](const std::string& other, const ConstTensorView& x) {
-      if (!has_elements(x) || are_disjoint(memory, memory_of(kWhere, other, x))) return;
-      throw Error(kWhere, {name, formatted("not share memory with {}", other), "memory of both"});
+      if (!has_elements(x) || are_disjoint(memory, memory_of(kAttendBackward, other, x))) return;
+      throw Error(kAttendBackward, {name, formatted("not share memory with {}", other), "memory of both"});
     };
     for (const auto& [other, x] : read) check(other, x);
     for (std::size_t before = 0; before < n; ++before) check(all[before].first, all[before].second);
@@ -129,7 +130,7 @@ math::CallSizes check_backward_call(const LayerPlan& layer, const AttendBackward
   require_given("d_out", args.d_out);
   const math::CallSizes sizes = check_attend_call(layer, forward);
   check_heads("d_out", written(args.d_out), args.out);
-  math::check_gradient(kWhere, "d_lse", written(args.d_lse), args.lse, kOfNumbers);
+  math::check_gradient(kAttendBackward, "d_lse", written(args.d_lse), args.lse, kOfNumbers);
   require_aligned("d_lse", args.d_lse);
   check_heads("d_q", args.d_q, args.q);
   check_heads("d_k", args.d_k, rows_of_pages(args, args.k));
@@ -137,7 +138,7 @@ math::CallSizes check_backward_call(const LayerPlan& layer, const AttendBackward
   check_numbers("d_bias", args.d_bias, args.inputs.bias);
   check_numbers("d_log_forget", args.d_log_forget, args.inputs.log_forget);
   check_numbers("d_row_gate", args.d_row_gate, args.inputs.row_gate);
-  math::check_gradients(kWhere, layer, args.weights, args.d_weights, kOfWeights);
+  math::check_gradients(kAttendBackward, layer, args.weights, args.d_weights, kOfWeights);
   for (const NamedGradient& one : args.d_weights) {
     require_aligned(formatted("d_weights[\"{}\"]", one.name), one.gradient);
   }

@@ -224,7 +224,7 @@ void BackwardWorker::write_queries(GradientBlock& block) {
     const float* const own = block.d_q.data() + r * channels * lanes.lanes;
     for_lanes_and_channels(lanes.lanes, channels,
                            [&](std::int64_t l, std::int64_t c) { rows[l * width + c] = own[c * lanes.lanes + l]; });
-    angles_.place(RowAngles::Of::queries, lanes.lane[0].row, lanes.used, backward_.region(r));
+    angles_.place(RowRotations::Of::queries, lanes.lane[0].row, lanes.used, backward_.region(r));
     angles_.rotate_back(rows, width, given, rotated_.data(), backward_.wants_frequencies ? &of_frequencies_ : nullptr);
     for (std::int64_t l = 0; l < lanes.used; ++l) {
       for (std::int64_t c = 0; c < channels; ++c) {

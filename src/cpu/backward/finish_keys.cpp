@@ -91,7 +91,7 @@ class KeyFinisher {
     std::ranges::fill(sum_, 0.0F);
     for (std::int64_t r = 0; r < backward_.regions(); ++r) {
       copy(backward_.d_keys[index(r)], head, channels, width);
-      angles_.place(RowAngles::Of::keys, tile_.row(0), count(), backward_.region(r));
+      angles_.place(RowRotations::Of::keys, tile_.row(0), count(), backward_.region(r));
       angles_.rotate_back(rows_.data(), width, given_.data(), scratch_.data(), frequencies);
       for (std::int64_t n = 0; n < count() * width; ++n) sum_[index(n)] += rows_[index(n)];
     }
@@ -115,7 +115,7 @@ class KeyFinisher {
           read_floats(call_.kernels, call_.v.element, from, channels, given_.data() + m * width);
         }
       }
-      angles_.place(RowAngles::Of::values, tile_.row(0), count(), nullptr);
+      angles_.place(RowRotations::Of::values, tile_.row(0), count(), nullptr);
       angles_.rotate_back(rows_.data(), width, given_.data(), scratch_.data(), frequencies);
     }
     write(backward_.args.d_v, rows_.data(), head, channels, width);
@@ -128,7 +128,7 @@ class KeyFinisher {
 
   const BackwardCall& backward_;
   const AttendCall& call_;
-  RowAngles angles_;
+  RowRotations angles_;
   KeyTile tile_;
   AlignedFloats sum_, rows_, given_, scratch_;
 };

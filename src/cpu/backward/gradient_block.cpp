@@ -18,7 +18,7 @@
 namespace posenc::cpu {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kSeesNothing = std::numeric_limits<float>::infinity();
 
 // [head_dim][lanes] to rows that are `width` apart, zeros behind them.
 void padded_rows(const float* columns, std::int64_t lanes, std::int64_t channels, std::int64_t width, float* rows) {
@@ -41,7 +41,7 @@ double at_row(const ConstTensorView& x, std::int64_t row, std::int64_t head) {
 // As large as what the term has of lanes in GradientBlock::of_term.
 std::int64_t floats_of_gradient(const AttendCall& call, std::size_t t) { return floats_of_term(call, t); }
 
-void read_output_gradients(const BackwardCall& backward, RowAngles& angles, FrequencySums* frequencies,
+void read_output_gradients(const BackwardCall& backward, RowRotations& angles, FrequencySums* frequencies,
                            RowScratch& scratch, GradientBlock& block) {
   const AttendCall& call = backward.call;
   const std::int64_t channels = call.layer.value_dim;
@@ -71,7 +71,7 @@ void read_output_gradients(const BackwardCall& backward, RowAngles& angles, Freq
     if (!backward.args.d_lse.empty() && sees_any) {
       sum -= at_row(backward.args.d_lse, lane.row, lane.head) * std::exp(whole_lse - lse);
     }
-    block.lse[index(l)] = sees_any ? static_cast<float>(whole_lse - lanes.shift[index(l)]) : kInfinity;
+    block.lse[index(l)] = sees_any ? static_cast<float>(whole_lse - lanes.shift[index(l)]) : kSeesNothing;
     block.delta[index(l)] = static_cast<float>(sum);
   }
   const auto* values = std::get_if<math::ValueRotation>(&call.lowered.values);
@@ -80,7 +80,7 @@ void read_output_gradients(const BackwardCall& backward, RowAngles& angles, Freq
     for (std::int64_t l = 0; l < lanes.used; ++l) {
       std::copy_n(outputs + l * channels, channels, block.outputs.data() + l * width);
     }
-    angles.place(RowAngles::Of::outputs, lanes.lane[0].row, lanes.used, nullptr);
+    angles.place(RowRotations::Of::outputs, lanes.lane[0].row, lanes.used, nullptr);
     angles.rotate_outputs(block.d_out_rows.data(), block.outputs.data(), width, frequencies);
   }
   block.d_out.resize(index(channels * lanes.lanes));
@@ -132,13 +132,13 @@ GradientBlock::GradientBlock(const BackwardCall& backward, std::int64_t tiles, s
   if (call.runs_backwards) carries.reserve(index(tiles * most));
 }
 
-void begin(const BackwardCall& backward, std::span<const Lane> lanes, RowScratch& scratch, RowAngles& angles,
+void begin(const BackwardCall& backward, std::span<const Lane> lanes, RowScratch& scratch, RowRotations& angles,
            FrequencySums* frequencies, GradientBlock& block) {
   const AttendCall& call = backward.call;
   begin(call, lanes, 1, true, scratch, block.lanes);
   const LaneBlock& own = block.lanes;
   const std::int64_t channels = call.layer.head_dim;
-  block.lse.fill(kInfinity);  // of lanes without a query as well
+  block.lse.fill(kSeesNothing);  // of lanes without a query as well
   block.delta.fill(0.0F);
   block.of_sink = 0.0;
   block.gates_before.fill(0.0F);

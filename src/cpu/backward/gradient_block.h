@@ -37,7 +37,7 @@ struct GradientBlock {
 };
 
 // Queries of the lanes, and what their outputs' gradients make of them; nothing has been summed yet.
-void begin(const BackwardCall& backward, std::span<const Lane> lanes, RowScratch& scratch, RowAngles& angles,
+void begin(const BackwardCall& backward, std::span<const Lane> lanes, RowScratch& scratch, RowRotations& angles,
            FrequencySums* frequencies, GradientBlock& block);
 
 }  // namespace posenc::cpu

@@ -19,11 +19,11 @@ namespace posenc::cpu {
 // Gradients of the frequencies: [rotations][pairs].
 using FrequencySums = std::vector<std::vector<double>>;
 
-class RowAngles {
+class RowRotations {
  public:
   enum class Of : std::uint8_t { queries, keys, values, outputs };
 
-  RowAngles(const AttendCall& call, std::pmr::memory_resource* memory);
+  RowRotations(const AttendCall& call, std::pmr::memory_resource* memory);
 
   // Rows first .. first + count - 1 of the call's queries or keys, at most kTileKeys; `region` or null. The first is
   // the origin of decays.

@@ -1,6 +1,6 @@
 // Rotations of rows and their transposes, by the kernel of rotate(): cos and sin as the forward pass has them, with
 // other signs.
-#include "cpu/backward/row_angles.h"
+#include "cpu/backward/row_rotations.h"
 
 #include <algorithm>
 #include <array>
@@ -10,16 +10,17 @@
 
 namespace posenc::cpu {
 
-RowAngles::RowAngles(const AttendCall& call, std::pmr::memory_resource* memory) : call_(call), scratch_(call, memory) {}
+RowRotations::RowRotations(const AttendCall& call, std::pmr::memory_resource* memory)
+    : call_(call), scratch_(call, memory) {}
 
-void RowAngles::place(Of of, std::int64_t first, std::int64_t count, const math::Region* region) {
+void RowRotations::place(Of of, std::int64_t first, std::int64_t count, const math::Region* region) {
   of_ = of;
   first_ = first;
   count_ = count;
   region_ = region;
 }
 
-bool RowAngles::write(const CallRotation& rotation) {
+bool RowRotations::write(const CallRotation& rotation) {
   const bool is_query = of_ == Of::queries || of_ == Of::outputs;
   const bool is_value = of_ == Of::values || of_ == Of::outputs;
   const bool rotates = is_value || (is_query ? rotation.rule->rotates_queries : rotation.rule->rotates_keys);
@@ -41,8 +42,8 @@ bool RowAngles::write(const CallRotation& rotation) {
   return true;
 }
 
-void RowAngles::apply(const CallRotation& rotation, float cos_scale, float sin_scale, float* rows,
-                      std::int64_t stride) const {
+void RowRotations::apply(const CallRotation& rotation, float cos_scale, float sin_scale, float* rows,
+                         std::int64_t stride) const {
   const math::Rotation& rule = *rotation.rule;
   call_.kernels.rotate({.rows = count_,
                         .heads = 1,
@@ -59,8 +60,8 @@ void RowAngles::apply(const CallRotation& rotation, float cos_scale, float sin_s
 }
 
 // Of rotated rows y and their gradients d. Positions are those of the pair's axis, with the rotation's offset.
-void RowAngles::sum_frequencies(const CallRotation& rotation, const float* y, const float* d, std::int64_t stride,
-                                double sign, std::vector<double>& to) const {
+void RowRotations::sum_frequencies(const CallRotation& rotation, const float* y, const float* d, std::int64_t stride,
+                                   double sign, std::vector<double>& to) const {
   const math::Rotation& rule = *rotation.rule;
   const bool is_query = of_ == Of::queries || of_ == Of::outputs;
   const bool is_value = of_ == Of::values || of_ == Of::outputs;
@@ -84,14 +85,14 @@ void RowAngles::sum_frequencies(const CallRotation& rotation, const float* y, co
   }
 }
 
-void RowAngles::rotate(std::size_t count, float* rows, std::int64_t stride) {
+void RowRotations::rotate(std::size_t count, float* rows, std::int64_t stride) {
   for (const CallRotation& rotation : std::span(call_.rotations).first(count)) {
     if (write(rotation)) apply(rotation, 1.0F, 1.0F, rows, stride);
   }
 }
 
-void RowAngles::rotate_back(float* gradients, std::int64_t stride, const float* given, float* scratch,
-                            FrequencySums* frequencies) {
+void RowRotations::rotate_back(float* gradients, std::int64_t stride, const float* given, float* scratch,
+                               FrequencySums* frequencies) {
   for (std::size_t n = call_.rotations.size(); n-- > 0;) {
     const CallRotation& rotation = call_.rotations[n];
     if (frequencies != nullptr) {
@@ -105,7 +106,7 @@ void RowAngles::rotate_back(float* gradients, std::int64_t stride, const float* 
 
 // The output was o = R'_0 R'_1 ... o', R' = R^T / f: each R' passes gradients on by R / f, and what it made was o times
 // f R so far.
-void RowAngles::rotate_outputs(float* gradients, float* outputs, std::int64_t stride, FrequencySums* frequencies) {
+void RowRotations::rotate_outputs(float* gradients, float* outputs, std::int64_t stride, FrequencySums* frequencies) {
   for (std::size_t n = 0; n < call_.rotations.size(); ++n) {
     const CallRotation& rotation = call_.rotations[n];
     if (!write(rotation)) continue;
