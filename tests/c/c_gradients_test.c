@@ -121,7 +121,7 @@ static void gradients_of(posenc_plan* plan) {
   args.keep_going = NULL;
   named.name = "tabel";
   EXPECT_ERROR(posenc_attend_backward(&args), POSENC_WRONG_ARGUMENT,
-               "[attend_backward] d_weights[\"tabel\"] must be of what the layer has learned: table but is none");
+               "[attend_backward] d_weights[\"tabel\"] must be of what the layer has learned, table, but is \"tabel\"");
   named.name = NULL;
   EXPECT_ERROR(posenc_attend_backward(&args), POSENC_WRONG_ARGUMENT,
                "[posenc_attend_backward] d_weights' name must be given but is NULL");
