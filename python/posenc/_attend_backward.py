@@ -124,7 +124,8 @@ def attend_backward(
         **keywords,
     )
     of_inputs = [
-        gradients[f"d_{name}"].to(x.dtype) if f"d_{name}" in gradients else x.new_empty(0) for name, x in zip(named, inputs)
+        gradients[f"d_{name}"].to(x.dtype) if f"d_{name}" in gradients else x.new_empty(0)
+        for name, x in zip(named, inputs)
     ]
     of_weights = [
         of_tables[name].to(x.dtype) if name in of_tables else x.new_empty(0)
@@ -177,10 +178,10 @@ def backward(ctx: Any, d_out: Tensor) -> tuple[Any, ...]:
     names = [name for name, is_given in zip(("attn_mask", "bias"), ctx.has) if is_given]
     inputs, weights = others[: len(names)], others[len(names) :]
     lse = attend_lse(q, k, v, inputs, " ".join(names), weights, ctx.layer)
-    asked = [name == "bias" and ctx.needs_input_grad[4] for name in names]
     of_tables = _flags(ctx.needs_input_grad[5], len(weights))
+    asked = [*(name == "bias" and ctx.needs_input_grad[4] for name in names), *of_tables]
     gradients = attend_backward(
-        d_out, None, q, k, v, out, lse, inputs, " ".join(names), 0, None, False, False, weights, ctx.layer, asked + of_tables
+        d_out, None, q, k, v, out, lse, inputs, " ".join(names), 0, None, False, False, weights, ctx.layer, asked
     )
     d_bias = gradients[3 + names.index("bias")] if "bias" in names and ctx.needs_input_grad[4] else None
     of_weights = [x if is_asked else None for x, is_asked in zip(gradients[3 + len(names) :], of_tables)]

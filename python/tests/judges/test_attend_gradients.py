@@ -1,4 +1,4 @@
-"""posenc.torch.attend's gradients, by the kernels, against autograd of the same in torch's own operations, in double."""
+"""posenc.torch.attend's gradients, by the kernels, against autograd of the same in torch's operations, in double."""
 
 from typing import List, Optional, Tuple
 
@@ -83,8 +83,8 @@ def by_kernels(plan, q, k, v, learned):
 
 
 def leaves(dtype, learned):
-    made = [random(1, HEADS, TOKENS, DIM, seed=1), random(1, KV_HEADS, TOKENS, DIM, seed=2), random(1, KV_HEADS, TOKENS, DIM, seed=3)]
-    made = [x.to(dtype).requires_grad_() for x in made]
+    heads = enumerate((HEADS, KV_HEADS, KV_HEADS), 1)
+    made = [random(1, count, TOKENS, DIM, seed=seed).to(dtype).requires_grad_() for seed, count in heads]
     return made, {name: x.clone().requires_grad_() for name, x in learned.items()}
 
 
@@ -170,8 +170,9 @@ def test_gates_and_other_inputs_of_a_call():
     scores = scores.masked_fill(torch.ones(TOKENS, TOKENS).triu(1).bool(), -torch.inf)
     result = scores.softmax(-1) @ doubles[2].repeat_interleave(HEADS // KV_HEADS, 1)
     loss = (result * d_out).sum() + (scores.logsumexp(-1) * d_lse).sum()
+    bound = bounds.attended_gradient(q, k, v, d_out, SCALE, bias=float(sums.detach().abs().max()))
     for one, truth in zip(got, torch.autograd.grad(loss, doubles)):
-        assert (one - truth).abs().max() <= bounds.attended_gradient(q, k, v, d_out, SCALE, bias=float(sums.detach().abs().max()))
+        assert (one - truth).abs().max() <= bound
 
 
 @torch.library.custom_op("posenc_test::attend_call", mutates_args=(), device_types="cpu")
