@@ -1,7 +1,7 @@
 """attend on the CPU as an operator of torch, with all that a call may give: posenc::attend_call.
 
-Inputs that are tensors come in one list, and their names in one text; numbers as they are. It has no backward pass of
-its own: posenc.torch.attend takes composed operations where a gradient is asked for.
+Inputs that are tensors come in one list, and their names in one text; numbers as they are. It gives the log-sum-exp too,
+which its backward pass (_attend_backward.py) takes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Any, List, Optional, Tuple
 import torch
 from torch import Tensor
 
-from . import _posenc
+from . import _attend_backward, _posenc
+from ._forward_mode import refuse_duals
 from ._graph_arguments import call_of
 
 OF_THREE = (torch.int32, torch.int64)
@@ -32,6 +33,7 @@ def attend_call(
     layer: str,
     value_dim: int,
 ) -> Tuple[Tensor, Tensor]:
+    refuse_duals("attend", "say backend='composed'")
     plan, keywords = call_of(layer, weights)
     given: dict[str, Any] = {name: x.detach() for name, x in zip(names.split(), inputs)}
     for name, x in given.items():
@@ -67,11 +69,4 @@ def _(
     return q.new_empty((*q.shape[:-1], value_dim)), q.new_empty(q.shape[:-1], dtype=torch.float32)
 
 
-def no_backward(ctx: Any, *grads: Tensor) -> None:
-    raise NotImplementedError(
-        "[attend] has no backward pass by its kernel: leave backend= out, or say backend='composed', or call it under "
-        "torch.no_grad()"
-    )
-
-
-attend_call.register_autograd(no_backward)
+attend_call.register_autograd(_attend_backward.backward_of_call, setup_context=_attend_backward.keep_call)

@@ -1,6 +1,6 @@
 """posenc.torch.attend: which backend computes a call, and the call. backend_of() tells which, and why.
 
-kernel     posenc.attend, an operator of torch: the CPU, float32, float16, bfloat16; no gradient
+kernel     posenc.attend and its backward pass, operators of torch: the CPU, float32, float16, bfloat16
 flex       FlexAttention, made from the plan (_flex_backend.py): CUDA; layers whose scores depend on places alone
 composed   operations of torch (_composed): any device, any floating point, every layer, gradients of everything
 """
@@ -17,6 +17,7 @@ from . import _attend_operator
 from ._composed import attend as composed
 from ._composed.check import check
 from ._flex_backend import flex_attend, flex_lacks
+from ._forward_mode import has_duals
 from ._graph_arguments import Layer
 
 Backend = Literal["auto", "kernel", "flex", "composed"]
@@ -56,7 +57,7 @@ def _asks_for_gradient(tensors: Sequence[Tensor]) -> bool:
     return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
 
 
-def _kernel_lacks(layer: Layer, device: torch.device, q: Tensor, k: Tensor, v: Tensor, tensors: list[Tensor]) -> str:
+def _kernel_lacks(layer: Layer, device: torch.device, q: Tensor, k: Tensor, v: Tensor) -> str:
     """Why the kernel does not compute it; empty where it does."""
     if device.type != "cpu":
         return f"the tensors are on {device}"
@@ -66,17 +67,16 @@ def _kernel_lacks(layer: Layer, device: torch.device, q: Tensor, k: Tensor, v: T
         return f"the kernels take no {layer.kernel_lacks}"
     if torch._C._are_functorch_transforms_active():
         return "a transform of torch.func looks into what is computed"
-    return "a gradient is asked for" if _asks_for_gradient(tensors) else ""
+    return "a forward-mode derivative is asked for" if has_duals() else ""
 
 
 def _choose(layer: Layer, backend: str, q: Tensor, k: Tensor, v: Tensor, given: dict[str, Any], tables: Any) -> Chosen:
     device = q.device
-    tensors = [q, k, v, *_tensors(given.values()), *tables]
     if backend != "auto":
         return Chosen(backend, "asked for")
-    lacks = _kernel_lacks(layer, device, q, k, v, tensors)
+    lacks = _kernel_lacks(layer, device, q, k, v)
     if not lacks:
-        return Chosen("kernel", "it is on the CPU, and no gradient is asked for")
+        return Chosen("kernel", "it is on the CPU")
     if device.type == "cuda":
         flex = flex_lacks(layer, q, k, v, given)
         if not flex:
@@ -145,6 +145,8 @@ def _by_kernel(
         _refuse("backend", f"be 'composed' for {layer.kernel_lacks}", "'kernel'")
     asked = [name for name in OPTIONAL if given[name] is not None and name not in ("attn_mask", "bias")]
     is_plain = not asked and not given["prefix"] and not given["q_rotated"] and not given["k_rotated"] and not lse
+    # The backward pass takes the log-sum-exp, which the other operator keeps.
+    is_plain = is_plain and not _asks_for_gradient([q, k, v, *_tensors(given.values()), *tables])
     if is_plain:
         out: Tensor = torch.ops.posenc.attend(
             q, k, v, given["attn_mask"], given["bias"], tables, layer.text, layer.value_dim
