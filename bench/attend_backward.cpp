@@ -118,7 +118,7 @@ std::deque<posenc::NamedGradient> gradients(const Scheme& scheme) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto number = [&](int n, std::int64_t by_default) { return argc > n ? std::atoll(argv[n]) : by_default; };
+  const auto number = [&](int n, std::int64_t by_default) { return argc > n ? std::strtoll(argv[n], nullptr, 10) : by_default; };
   const Sizes s{number(1, 2048), number(2, 32), number(3, number(2, 32))};
   const std::string part = argc > 4 ? argv[4] : "";
   const auto rounds = static_cast<int>(number(5, 5));

@@ -17,7 +17,7 @@ namespace {
 
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
-std::int64_t whole(double distance) { return static_cast<std::int64_t>(distance); }
+std::int64_t as_whole(double distance) { return static_cast<std::int64_t>(distance); }
 
 std::int64_t segment_of(const math::Knots& term, double x) {
   return std::lower_bound(term.edges.begin(), term.edges.end(), x) - term.edges.begin();
@@ -140,13 +140,13 @@ void TileTerms::add(const math::DistanceBias& term, std::size_t t) {
   const BiasTable& table = call_.vectors(t).bias;
   if (is_run(term.coordinate)) {
     const std::int64_t last = tile_.count() - 1;
-    const std::int64_t first = whole(distance(term.coordinate, 0, last)) - table.low;
+    const std::int64_t first = as_whole(distance(term.coordinate, 0, last)) - table.low;
     if (first >= 0 && first + last + block_.lanes <= table.count) {
       const float* const run = table.values.data() + block_.head() * table.count + first;
       return add({std::span(run, index(last + block_.lanes)), run + last, -1}, used);
     }
   }
-  add(by_distance(term.coordinate, [&](std::int64_t head, double d) { return table.at(head, whole(d)); }), used);
+  add(by_distance(term.coordinate, [&](std::int64_t head, double d) { return table.at(head, as_whole(d)); }), used);
 }
 
 void TileTerms::add(const math::LinearDistance& term, std::size_t) {
@@ -161,7 +161,7 @@ void TileTerms::add(const math::LinearDistance& term, std::size_t) {
 void TileTerms::add(const math::Knots& term, std::size_t) {
   const std::int64_t edges = std::ssize(term.edges);
   const auto numerator = [&](std::int64_t, double d) {
-    return term.numerators[index(math::entry_of(term.low, std::ssize(term.numerators), whole(d)))];
+    return term.numerators[index(math::entry_of(term.low, std::ssize(term.numerators), as_whole(d)))];
   };
   if (!block_.one_head) {
     add_each(

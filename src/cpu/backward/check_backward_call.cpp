@@ -92,8 +92,11 @@ Named all_written(const AttendBackwardArgs& args) {
   return out;
 }
 
-void check_memory(const AttendBackwardArgs& args) {
-  const Named read = all_read(args);
+void check_memory(const LayerPlan& layer, const AttendBackwardArgs& args) {
+  Named read = all_read(args);
+  for (const math::LearnedTensor& table : math::learned_tensors(layer, args.weights)) {
+    if (table.tensor.data != nullptr) read.emplace_back(table.name, table.tensor);
+  }
   const Named all = all_written(args);
   for (std::size_t n = 0; n < all.size(); ++n) {
     const auto& [field, own] = all[n];
@@ -142,7 +145,7 @@ math::CallSizes check_backward_call(const LayerPlan& layer, const AttendBackward
   for (const NamedGradient& one : args.d_weights) {
     require_aligned(formatted("d_weights[\"{}\"]", one.name), one.gradient);
   }
-  check_memory(args);
+  check_memory(layer, args);
   return sizes;
 }
 

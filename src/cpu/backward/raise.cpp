@@ -79,12 +79,12 @@ void mark_wanted(BackwardCall& backward) {
 }
 
 void raise(const BackwardCall& backward) {
-  static const ScoreWeights kNone;
+  static const ScoreWeights none;
   const LayerPlan& layer = backward.call.layer;
   for (std::size_t t = 0; t < layer.score.size(); ++t) {
     const std::vector<ScoreWeights>& all = backward.args.weights.score;
     const Raising raising{backward, t, prefix_of_scheme(backward, t)};
-    std::visit([&](const auto& scheme) { raise_term(scheme, all.empty() ? kNone : all[t], raising); }, layer.score[t]);
+    std::visit([&](const auto& scheme) { raise_term(scheme, all.empty() ? none : all[t], raising); }, layer.score[t]);
   }
   const Raising of_layer{backward, 0, ""};
   std::visit([&](const auto& scheme) { raise_values(scheme, of_layer); }, layer.value);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kSearched = 2;
 // Steps of a grid over a factor of 2^18, then thirds of what is left: 0.618^32 of a step is below float32.
 constexpr int kGrid = 24;
-constexpr int kSteps = 32;
+constexpr int kTrials = 32;
 
 std::vector<double> rows_of(const std::vector<double>& of, const std::vector<std::size_t>& queries, std::size_t all,
                             std::size_t width, std::size_t heads) {
@@ -91,7 +91,7 @@ double least_number(const Few& few, const Stage& stage, double scale, double nea
   double d = a + golden * (b - a);
   double at_c = left(c);
   double at_d = left(d);
-  for (int n = 0; n < kSteps; ++n) {
+  for (int n = 0; n < kTrials; ++n) {
     if (at_c < at_d) {
       b = std::exchange(d, c);
       at_d = at_c;

@@ -131,11 +131,7 @@ std::vector<Spoilt> spoilt() {
       {"d_weights[\"table\"]", [](Call& c) { c.named[0].gradient.shape[0] = 9; }},
       {"d_weights[\"table\"].dtype", [](Call& c) { c.named[0].gradient.dtype = DType::bf16; }},
       {"d_weights[\"table\"].data", [](Call& c) { c.named[0].gradient.data = nullptr; }},
-      {"d_weights[\"sinks\"]",
-       [](Call& c) {
-         c.named[1].gradient.data = c.sinks.data();
-         c.args.d_q.data = c.sinks.data();
-       }},
+      {"d_weights[\"sinks\"]", [](Call& c) { c.named[1].gradient.data = c.sinks.data(); }},
       {"d_weights[\"inv_freq\"]", [](Call& c) { c.named[2].gradient.strides[0] = 0; }},
       {"isa", [](Call& c) { c.args.isa = static_cast<Isa>(99); }},
       {"sinks", [](Call& c) { c.args.weights.sinks = {}; }},

@@ -54,7 +54,7 @@ struct Written {
 }  // namespace
 
 KernelGradients::KernelGradients(const SchemeCase& scheme, const Arrangement& arrangement, Places places,
-                                 std::uint64_t seed, DType dtype, std::vector<std::int64_t> bias)
+                                 std::uint64_t seed, DType dtype, const std::vector<std::int64_t>& bias)
     : call(scheme, arrangement, places, seed), dtype_(dtype), random_(seed + 1) {
   q_ = in_dtype(call.q.values, dtype);
   k_ = in_dtype(call.k.values, dtype);
@@ -132,6 +132,7 @@ Gradients KernelGradients::by_kernels(Isa isa, const BackwardWay& way) {
   result.all = {{"q", {}}, {"k", {}}, {"v", {}}};
   std::vector<NamedGradient> named;
   const std::vector<math::LearnedTensor> learned = math::learned_tensors(call.layer, call.weights);
+  named.reserve(learned.size());
   for (const math::LearnedTensor& one : learned) {
     named.push_back({one.name, written.of(result, one.name, shape_of_view(one.tensor))});
   }
@@ -177,6 +178,7 @@ Gradients KernelGradients::reference_of(const Numbers& of) {
   const TensorView d_v = written.of(result, "v", call.v.shape);
   std::vector<NamedGradient> named;
   const std::vector<math::LearnedTensor> learned = math::learned_tensors(call.layer, call.weights);
+  named.reserve(learned.size());
   for (const math::LearnedTensor& one : learned) {
     named.push_back({one.name, written.of(result, one.name, shape_of_view(one.tensor))});
   }
@@ -223,7 +225,7 @@ Gradients KernelGradients::moved(double by, std::uint64_t seed) {
   };
   for (const math::LearnedTensor& one : math::learned_tensors(call.layer, call.weights)) move(one.tensor);
   for (const ConstTensorView& x : {call.inputs.bias, call.inputs.log_forget, call.inputs.row_gate}) move(x);
-  const Gradients result = reference_of(of);
+  Gradients result = reference_of(of);
   for (const auto& [place, number] : before) *place = number;
   return result;
 }

@@ -31,7 +31,7 @@ class KernelGradients {
  public:
   // `bias`: a matrix of that shape is added to scores; empty: none. Numbers become what the dtype can hold.
   KernelGradients(const SchemeCase& scheme, const Arrangement& arrangement, Places places, std::uint64_t seed,
-                  DType dtype = DType::f32, std::vector<std::int64_t> bias = {});
+                  DType dtype = DType::f32, const std::vector<std::int64_t>& bias = {});
 
   Gradients by_kernels(Isa isa, const BackwardWay& way = {});
   Gradients by_formulas();
