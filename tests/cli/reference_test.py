@@ -5,8 +5,8 @@ import tool
 
 PAGE = (tool.SOURCE_DIR / "docs/cli.md").read_text()
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-COMMANDS = ("inspect", "compare", "rotate", "attend", "diagnose", "convert", "vectors", "check", "emit", "bench rotate", "bench attend", "plot", "properties",
-            "info", "presets", "demo")
+COMMANDS = ("inspect", "compare", "rotate", "attend", "diagnose", "convert", "vectors", "check", "emit", "report", "extend",
+            "bench rotate", "bench attend", "plot", "properties", "info", "presets", "demo", "completion", "man")
 KINDS = ("encoding", "bias", "distance", "attention", "wavelengths", "scaling", "rotation", "decay", "coordinates",
          "query-scale")
 
@@ -30,7 +30,8 @@ def own(command):
 def shared(command):
     """Options of several commands that are this one's."""
     return [flag for row in rows(section("Options of several commands"), "option") for flag in FLAG.findall(row[0])
-            if row[1] == "all" or {command, command.split()[0]} & set(row[1].split(", "))]
+            if (row[1].startswith("all") and command not in row[1].removeprefix("all but ").split(", "))
+            or {command, command.split()[0]} & (set() if row[1].startswith("all") else set(row[1].split(", ")))]
 
 
 def of_help(*command):
