@@ -140,7 +140,7 @@ def learned(model: nn.Module, name: str, module: nn.Module, layer: _posenc.Layer
 def _attached(model: nn.Module, name: str, module: Any, term: Any) -> dict[str, Any] | None:
     """The tables that _learned() detaches."""
     if isinstance(term, _posenc.T5Bias):
-        return {"table": _t5_table(model, name)}
+        return {"table": _t5_table(model, name).weight}
     if isinstance(term, _posenc.XlNet):
         of_r = {"projection": module.r.flatten(1).T, "content_bias": module.r_w_bias, "position_bias": module.r_r_bias}
         return {"positions": of_r}

@@ -211,7 +211,8 @@ void bind_linear(nb::module_& m) {
                                  "attn_mask: ArrayLike | None = None" +
                                  map_signature() + ") -> dict[str, typing.Any]")
                     .c_str()),
-        "Gradients of linear attention by its formula, of L, where d_out is dL/d out: a dict of float64 arrays, 'd_q', "
+        "Gradients of linear attention by its formula, of L, where d_out is dL/d out, [tokens, heads, value_dim] or "
+        "[batch, heads, tokens, value_dim] as q is: a dict of float64 arrays, 'd_q', "
         "'d_k', 'd_v', and 'd_weights', a dict by the names of gradient_names, which are those of frequencies. All "
         "else as in reference.attend_linear. ValueError for what does not fit.");
 }

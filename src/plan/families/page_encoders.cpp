@@ -11,14 +11,14 @@
 namespace posenc::plan {
 namespace {
 
-constexpr InputRule kTypedTable{.kind = InputKind::learned, .token_types = true};
+constexpr InputRule kTypedRows{.kind = InputKind::learned, .token_types = true};
 constexpr InputRule kBoxes[] = {{.kind = InputKind::boxes}};
-constexpr StackRule kTypedStack{.name = "encoder", .mask = kBothWays, .input = kTypedTable, .own_keys = kPlainHeads};
+constexpr StackRule kTypedStack{.name = "encoder", .mask = kBothWays, .input = kTypedRows, .own_keys = kPlainHeads};
 constexpr OwnKey kBesideRegionsKeys[] = {{&keys::kLayers, "l_layers"}, {&keys::kKvHeads}, {&keys::kHeadDim}};
 constexpr StackRule kBesideRegions{
-    .name = "encoder", .mask = kBothWays, .input = kTypedTable, .own_keys = kBesideRegionsKeys};
+    .name = "encoder", .mask = kBothWays, .input = kTypedRows, .own_keys = kBesideRegionsKeys};
 constexpr StackRule kBoxedStack{
-    .name = "encoder", .mask = kBothWays, .input = kTypedTable, .more_input = kBoxes, .own_keys = kPlainHeads};
+    .name = "encoder", .mask = kBothWays, .input = kTypedRows, .more_input = kBoxes, .own_keys = kPlainHeads};
 constexpr StackRule kTapasStack{.name = "encoder",
                                 .mask = kBothWays,  // of a decoder too
                                 .input = kTable,
@@ -30,14 +30,14 @@ constexpr StackRule kPaddedStack{
 // ---- text, and behind it what is seen ----
 constexpr InputRule kImagePatches[] = {{.kind = InputKind::patches, .tokens = "patches"}};
 constexpr StackRule kTextAndPatches{
-    .name = "encoder", .mask = kBothWays, .input = kTypedTable, .more_input = kImagePatches, .own_keys = kPlainHeads};
+    .name = "encoder", .mask = kBothWays, .input = kTypedRows, .more_input = kImagePatches, .own_keys = kPlainHeads};
 // Frames are averaged; rows and columns of their grid are resized where it is larger.
 constexpr InputRule kImageCells[] = {{.kind = InputKind::grid,
                                       .table_rows = &keys::kCellRows,
                                       .table_columns = &keys::kCellColumns,
                                       .tokens = "cells of the image"}};
 constexpr StackRule kTextAndCells{
-    .name = "encoder", .mask = kBothWays, .input = kTypedTable, .more_input = kImageCells, .own_keys = kPlainHeads};
+    .name = "encoder", .mask = kBothWays, .input = kTypedRows, .more_input = kImageCells, .own_keys = kPlainHeads};
 
 constexpr InputRule kBoxesAndPatches[] = {{.kind = InputKind::boxes},
                                           {.kind = InputKind::patches,
@@ -53,10 +53,10 @@ constexpr StackRule kPage{.name = "encoder",
 
 // ---- XLM and FlauBERT ----
 constexpr OwnKey kXlmKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kHidden, "emb_dim"}};
-constexpr InputRule kSinesOrTable{.kind = InputKind::sinusoidal, .learned_unless = &keys::kSines};
+constexpr InputRule kSinesOrRows{.kind = InputKind::sinusoidal, .learned_unless = &keys::kSines};
 constexpr StackRule kXlmStack{.name = "encoder",
                               .mask = {.kind = MaskKind::bidirectional, .causal_if = &keys::kCausal},
-                              .input = kSinesOrTable,
+                              .input = kSinesOrRows,
                               .own_keys = kXlmKeys};
 
 // ---- MobileBERT and ConvBERT ----
@@ -64,13 +64,13 @@ constexpr StackRule kXlmStack{.name = "encoder",
 constexpr OwnKey kMobilebertKeys[] = {
     {&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kHidden, "true_hidden_size intra_bottleneck_size"}};
 constexpr StackRule kMobilebertStack{
-    .name = "encoder", .mask = kBothWays, .input = kTypedTable, .own_keys = kMobilebertKeys};
+    .name = "encoder", .mask = kBothWays, .input = kTypedRows, .own_keys = kMobilebertKeys};
 constexpr MaskRule kBesideConvolution{.kind = MaskKind::bidirectional,
                                       .detail =
                                           "as many heads more are a convolution of values, whose kernel is made "
                                           "of each token"};
 constexpr StackRule kConvbertStack{
-    .name = "encoder", .mask = kBesideConvolution, .input = kTypedTable, .own_keys = kPlainHeads};
+    .name = "encoder", .mask = kBesideConvolution, .input = kTypedRows, .own_keys = kPlainHeads};
 
 // Of num_attention_heads one in head_ratio attends; the channels of a head are half of what is then there.
 AttentionShape convbert_shape(ConfigScope& scope, AttentionShape shape) {
@@ -89,7 +89,7 @@ constexpr MaskRule kCharacterChunks{.kind = MaskKind::sparse,
                                     .detail = "both ways, within chunks of local_transformer_stride characters"};
 constexpr StackRule kCharacters{.name = "characters",
                                 .mask = kCharacterChunks,
-                                .input = kTypedTable,
+                                .input = kTypedRows,
                                 .own_keys = kCharacterKeys,
                                 .fixed_layers = 1};
 constexpr MaskRule kCharactersAgain{.kind = MaskKind::bidirectional};

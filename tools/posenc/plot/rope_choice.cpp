@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kMostChannels = 4096;
 
 // All channels of a head, half-split: no frequency depends on the pairing.
-Rope rope_of(const SchemeWord& word) {
+Rope rope_said(const SchemeWord& word) {
   if (word.name != "rope") unknown_scheme(word, {"rope"});
   check_numbers(word, {"base", "dim"});
   const Numbers n(word);
@@ -49,7 +49,7 @@ RopeChoice choose_rope(const RopeWords& words) {
     const Plan plan = plan_of(words.model->model, {});
     return of_layer(plan, choose_layer(plan, layer_words(*words.model), WhenLayersDiffer::take_the_first), words);
   }
-  Rope rope = read_scheme({"--scheme", words.scheme}, rope_of);
+  Rope rope = read_scheme({"--scheme", words.scheme}, rope_said);
   const std::string detail = formatted("base {}, {} channels", number(rope.base), rope.dim);
   return {.rope = std::move(rope),
           .trained = words.trained,
