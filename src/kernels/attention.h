@@ -226,7 +226,7 @@ struct GateGradients {
   const float* gradients = nullptr;  // d: [keys][lanes]
   float* sum = nullptr;              // [lanes], of the keys before; read and written
   float* of_table = nullptr;         // [count + 1][lanes], added to
-  float* places = nullptr;           // [keys][lanes]: p, written
+  float* places = nullptr;           // [keys][lanes]: p, at most count - 1; written
   float* to = nullptr;               // [keys][lanes], written
 };
 

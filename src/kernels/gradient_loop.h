@@ -133,15 +133,14 @@ void gate_gradients(const GateGradients& x) noexcept {
       V::store(x.sum + l, sum, All{});
       const Floats gate = sigmoid<V>(V::load(x.of.scores + at, All{}));
       V::store(x.to + at, V::mul(sum, V::mul(gate, V::sub(V::all(1.0F), gate))), All{});
-      float rows[V::kLanes];
-      float shares[V::kLanes];
-      V::store(rows, below, All{});
-      V::store(shares, V::sub(place, below), All{});
+      V::store(x.places + at, place, All{});
       for (std::int64_t n = 0; n < V::kLanes; ++n) {
         const float own = x.gradients[at + n];
-        float* const to = x.of_table + static_cast<std::int64_t>(rows[n]) * x.of.lanes + l + n;
-        to[0] += own * (1.0F - shares[n]);
-        to[x.of.lanes] += own * shares[n];
+        const auto row = static_cast<std::int64_t>(x.places[at + n]);
+        const float share = x.places[at + n] - static_cast<float>(row);
+        float* const to = x.of_table + row * x.of.lanes + l + n;
+        to[0] += own * (1.0F - share);
+        to[x.of.lanes] += own * share;
       }
     }
   }
