@@ -17,6 +17,7 @@ from tool import posenc
 
 try:
     from selenium import webdriver
+    from selenium.common.exceptions import WebDriverException
     from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import WebDriverWait
@@ -41,16 +42,20 @@ return library.call("read", Uint8Array.from(atob(bytes), (c) => c.charCodeAt(0))
 """
 
 
+def browser():
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1300,1000"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    return webdriver.Chrome(service=Service(DRIVER), options=options)
+
+
 class PlaygroundTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        options = webdriver.ChromeOptions()
-        options.binary_location = BROWSER
-        for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1300,1000"):
-            options.add_argument(flag)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        cls.driver = webdriver.Chrome(service=Service(DRIVER), options=options)
+        cls.driver = browser()
 
     @classmethod
     def tearDownClass(cls):
@@ -189,4 +194,10 @@ class PlaygroundTest(unittest.TestCase):
         self.assertIn("base 3", self.driver.find_element(By.CSS_SELECTOR, "ul.findings").text)
 
 
+
+try:
+    browser().quit()
+except WebDriverException as absent:
+    print(f"skipped: Chromium does not start here: {absent}")
+    sys.exit(tool.SKIPPED)
 unittest.main(verbosity=2)

@@ -14,6 +14,7 @@ from tool import posenc
 
 try:
     from selenium import webdriver
+    from selenium.common.exceptions import WebDriverException
     from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.by import By
@@ -31,7 +32,7 @@ if webdriver is None or DRIVER is None or BROWSER is None:
 def browser(*flags):
     options = webdriver.ChromeOptions()
     options.binary_location = BROWSER
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1300,1000", *flags):
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1300,1000", *flags):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     return webdriver.Chrome(service=Service(DRIVER), options=options)
@@ -216,4 +217,10 @@ class PageTest(unittest.TestCase):
         self.assertEqual(colours, ["rgb(255, 255, 255)", "rgb(13, 17, 23)"])
 
 
+
+try:
+    browser().quit()
+except WebDriverException as absent:
+    print(f"skipped: Chromium does not start here: {absent}")
+    sys.exit(tool.SKIPPED)
 unittest.main(verbosity=2)
