@@ -14,7 +14,7 @@ using Count = std::size_t;
 bool is_causal_layer(const L& of) { return of.layer.mask.kind == MaskKind::causal; }
 
 template <typename Spoil>
-AttentionFault reported_attention_fault(const std::string& name, std::vector<PortFact> facts, Spoil spoil) {
+AttentionFault reported_attention_fault(const std::string& name, const std::vector<PortFact>& facts, Spoil spoil) {
   return {.name = name, .facts = std::move(facts), .spoil = spoil};
 }
 
