@@ -15,7 +15,7 @@ bool is_causal_layer(const L& of) { return of.layer.mask.kind == MaskKind::causa
 
 template <typename Spoil>
 AttentionFault reported_attention_fault(const std::string& name, const std::vector<PortFact>& facts, Spoil spoil) {
-  return {.name = name, .facts = std::move(facts), .spoil = spoil};
+  return {.name = name, .facts = facts, .spoil = spoil};
 }
 
 void add_scales(std::vector<AttentionFault>& out) {
