@@ -13,28 +13,26 @@
 #include "posenc/diagnose_weights.h"    // in which order a checkpoint has its channels
 #include "posenc/emit.h"                // a layer as code
 #include "posenc/error.h"
-#include "posenc/extend.h"               // Error, FileError, Result
-#include "posenc/grid_positions.h"      // positions of text, images and videos
-#include "posenc/info.h"                // version, instruction sets
-#include "posenc/input.h"               // rows of the input stage, places, tables that grow
-#include "posenc/named_weights.h"       // learned tables by name
-#include "posenc/override_plan.h"       // a plan with facts set by the user
-#include "posenc/pairing.h"             // from one pairing to the other
-#include "posenc/parallel.h"            // threads: how many, and whose
-#include "posenc/plan.h"                // Plan: what a model does with positions
-#include "posenc/prepared_layer.h"      // a layer whose weights are prepared once
-#include "posenc/query_scale.h"         // scales of queries by position
-#include "posenc/read_plan.h"           // from a model's files to its plan
-#include "posenc/reference.h"           // the float64 reference
-#include "posenc/regions.h"             // where queries and keys stand in SelfExtend, ReRoPE, dual chunk
-#include "posenc/report.h"              // a page of what models do
-#include "posenc/rope.h"                // the rotary scheme and its frequencies
-#include "posenc/rotary_table.h"        // tables of cos and sin
-#include "posenc/rotate.h"              // applies RoPE to q and k
-#include "posenc/schemes.h"             // the other schemes
-#include "posenc/tensor.h"              // views of tensors
-#include "posenc/tensor_file.h"         // .npy, safetensors, GGUF, llama2.c
-#include "posenc/vectors.h"             // golden vectors, and a port held to them
+#include "posenc/extend.h"          // Error, FileError, Result
+#include "posenc/grid_positions.h"  // positions of text, images and videos
+#include "posenc/info.h"            // version, instruction sets
+#include "posenc/input.h"           // rows of the input stage, places, tables that grow
+#include "posenc/named_weights.h"   // learned tables by name
+#include "posenc/override_plan.h"   // a plan with facts set by the user
+#include "posenc/pairing.h"         // from one pairing to the other
+#include "posenc/parallel.h"        // threads: how many, and whose
+#include "posenc/plan.h"            // Plan: what a model does with positions
+#include "posenc/prepared_layer.h"  // a layer whose weights are prepared once
+#include "posenc/read_plan.h"       // from a model's files to its plan
+#include "posenc/reference.h"       // the float64 reference
+#include "posenc/report.h"          // a page of what models do
+#include "posenc/rope.h"            // the rotary scheme and its frequencies
+#include "posenc/rotary_table.h"    // tables of cos and sin
+#include "posenc/rotate.h"          // applies RoPE to q and k
+#include "posenc/schemes.h"         // the other schemes
+#include "posenc/tensor.h"          // views of tensors
+#include "posenc/tensor_file.h"     // .npy, safetensors, GGUF, llama2.c
+#include "posenc/vectors.h"         // golden vectors, and a port held to them
 #include "posenc/version.h"
 #include "posenc/wavelength.h"  // what wavelengths say about length
 #include "posenc/write_file.h"  // a file that is whole or not there

@@ -1,4 +1,5 @@
-// The score stage's formulas, one number at a time, in double. distance is i - j: above 0, the key is in the past.
+// The formulas of scores, one number at a time, in double: biases, scales of queries, and where regions put queries and
+// keys to the rotation. distance is i - j: above 0, the key is in the past.
 //
 // They throw Error for a scheme whose numbers mean nothing (no heads, no buckets).
 #pragma once
@@ -42,5 +43,29 @@ POSENC_API double mlp_input(const MlpBias& scheme, double distance);
 
 // The row of a table over a window: (di + rows - 1) (2 columns - 1) + dj + columns - 1.
 POSENC_API std::int64_t grid_row(const GridBias& scheme, std::int64_t row_difference, std::int64_t column_difference);
+
+// The scales of queries that depend on the position: q_i -> tau_i q_i.
+//
+//   Llama 4      1 + attn_scale ln(1 + floor((i + 1) / floor_scale))
+//   Ministral 3  1 + beta ln(1 + floor(i / original_max_position_embeddings))
+//   Qwen 1       max(1, ln(i + 1) / ln(seq_length))
+//   Beam         (1 + (i + 1) / length)^exponent
+//   Inkling      1 + alpha ln(max(1, (i + 1) / floor))
+//
+// YaRN's and DeepSeek's multiplier of the softmax does not depend on the position: softmax_multiplier (rope.h).
+// src/math/score/query_scale.cpp says who disagrees.
+//
+// tau_i; 1 without a scale. Throws Error for a position below 0 and for a scheme whose formula is not defined.
+POSENC_API double query_scale(const QueryScale& scheme, std::int64_t position);
+
+// Where a query and a key stand, to the rotation, when that depends on how far they are apart: SelfExtend, ReRoPE, dual
+// chunk attention (schemes.h, Regions; formulas: src/math/score/regions.cpp).
+struct Standing {
+  double query;
+  double key;
+};
+
+// For a query at i and a key at j. Keys in the future (j > i) are taken as near ones.
+POSENC_API Standing standing(const Regions& regions, double i, double j);
 
 }  // namespace posenc::inline v0_2

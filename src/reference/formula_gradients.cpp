@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <variant>
 
-#include "posenc/regions.h"
+#include "posenc/scores.h"
 #include "reference/rotate_head.h"
 #include "reference/score_terms.h"
 #include "reference/value_terms.h"

@@ -8,8 +8,7 @@
 
 #include "math/rope/rotation.h"
 #include "math/rope/xpos.h"
-#include "posenc/query_scale.h"
-#include "posenc/regions.h"
+#include "posenc/scores.h"
 #include "reference/elements.h"
 #include "reference/rotate_head.h"
 #include "reference/score_terms.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/formatted.h"
-#include "posenc/query_scale.h"
+#include "posenc/scores.h"
 #include "posenc/wavelength.h"
 #include "report/parts.h"
 

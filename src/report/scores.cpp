@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "io/json/json_writer.h"
-#include "posenc/query_scale.h"
 #include "report/parts.h"
 
 namespace posenc::report {

@@ -22,8 +22,7 @@
 
 #include "math/rope/rotation.h"
 #include "math/rope/xpos.h"
-#include "posenc/query_scale.h"
-#include "posenc/regions.h"
+#include "posenc/scores.h"
 #include "vectors/bounds.h"
 #include "vectors/tensor_views.h"
 

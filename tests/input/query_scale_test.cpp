@@ -1,11 +1,10 @@
 // Scales of queries, worked by hand at their steps.
-#include "posenc/query_scale.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
+#include "posenc/scores.h"
 #include "support/throws.h"
 #include "support/tolerances.h"
 

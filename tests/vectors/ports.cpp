@@ -7,7 +7,6 @@
 #include <variant>
 
 #include "posenc/attend.h"
-#include "posenc/query_scale.h"
 #include "posenc/rotary_table.h"
 #include "posenc/rotate.h"
 #include "posenc/scores.h"

@@ -1,4 +1,4 @@
-"""Scales of queries by their position, q_i -> tau_i q_i (posenc/query_scale.h has who disagrees)."""
+"""Scales of queries by their position, q_i -> tau_i q_i (posenc/scores.h has who disagrees)."""
 
 from __future__ import annotations
 

@@ -4,8 +4,6 @@
 #include "describe/describe_schemes.h"
 #include "describe/value_type.h"
 #include "module.h"
-#include "posenc/query_scale.h"
-#include "posenc/regions.h"
 #include "posenc/scores.h"
 #include "whole.h"
 

@@ -6,7 +6,7 @@
 
 #include "cpu/lower/lowering.h"
 #include "cpu/lower/weight_reader.h"
-#include "posenc/query_scale.h"
+#include "posenc/scores.h"
 
 namespace posenc::cpu {
 namespace {

@@ -16,7 +16,7 @@
 #include "math/check/parameter_checks.h"
 #include "math/layer_axes.h"
 #include "posenc/error.h"
-#include "posenc/query_scale.h"
+#include "posenc/scores.h"
 
 namespace posenc::math {
 namespace {

@@ -10,13 +10,12 @@
 // In the wild: Llama 4 counts from 1 and Ministral from 0, so that the first step comes a token earlier. Hugging Face
 // takes the index in the cache for i in both, so that left padding counts; vLLM applies Llama 4's only when it is asked
 // to serve more than 32768 tokens. Qwen's own code makes a table of 32767 entries; llama.cpp leaves log-n out.
-#include "posenc/query_scale.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/formatted.h"
 #include "math/check/parameter_checks.h"
+#include "posenc/scores.h"
 
 namespace posenc::inline v0_2 {
 namespace {

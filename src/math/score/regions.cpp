@@ -4,7 +4,7 @@
 //   ReRoPE, leaky         kexue.fm/archives/9708    far clipped to the window, or growing by 1/step
 //   dual chunk attention  arXiv 2402.17463    keys at j mod chunk, queries by chunk distance
 //
-// Declared in regions.h and posenc/regions.h; lowered by src/cpu/lower/lower_rotation.cpp.
+// Declared in regions.h and posenc/scores.h; lowered by src/cpu/lower/lower_rotation.cpp.
 #include "math/score/regions.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
-// Where query and key are, to the rotation, in SelfExtend, ReRoPE and dual chunk attention: posenc/regions.h, one
+// Where query and key are, to the rotation, in SelfExtend, ReRoPE and dual chunk attention: posenc/scores.h, one
 // formula for each scheme (regions.cpp).
 #pragma once
 
-#include "posenc/regions.h"
+#include "posenc/scores.h"
 
 namespace posenc::math {
 

@@ -1,6 +1,4 @@
 // Where the scale of a query acts: on all that q is multiplied with, before biases and caps, by its position.
-#include "posenc/query_scale.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +6,7 @@
 
 #include "attend/attending.h"
 #include "attend/fused/matrix.h"
+#include "posenc/scores.h"
 #include "support/ropes.h"
 #include "support/tolerances.h"
 

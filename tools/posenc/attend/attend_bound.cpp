@@ -8,9 +8,9 @@
 #include <cmath>
 #include <variant>
 
-#include "posenc/query_scale.h"
 #include "posenc/reference.h"
 #include "posenc/rope.h"
+#include "posenc/scores.h"
 
 namespace posenc::tool {
 namespace {

@@ -10,7 +10,7 @@
 #include "line/formatted.h"
 #include "plot/figures.h"
 #include "plot/numbers.h"
-#include "posenc/regions.h"
+#include "posenc/scores.h"
 
 namespace posenc::tool {
 namespace {

@@ -1,6 +1,6 @@
 // posenc plot query-scale: what queries are multiplied by, by position.
 //
-// The factor tau_i (formulas: posenc/query_scale.h) for queries at the positions 0 to tokens - 1.
+// The factor tau_i (formulas: posenc/scores.h) for queries at the positions 0 to tokens - 1.
 #include <utility>
 #include <variant>
 #include <vector>
@@ -12,7 +12,7 @@
 #include "line/model_argument.h"
 #include "line/text.h"
 #include "plot/figures.h"
-#include "posenc/query_scale.h"
+#include "posenc/scores.h"
 
 namespace posenc::tool {
 namespace {
