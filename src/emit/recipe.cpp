@@ -3,31 +3,16 @@
 #include "emit/recipe.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
 #include "base/formatted.h"
+#include "base/number_ranges.h"
 #include "posenc/error.h"
 #include "posenc/version.h"
 
 namespace posenc::code {
 namespace {
-
-// "0-4,6-10" of a source's place has that position.
-bool holds(std::string_view selection, std::int64_t position) {
-  while (!selection.empty()) {
-    const std::string_view part = selection.substr(0, selection.find(','));
-    selection.remove_prefix(std::min(selection.size(), part.size() + 1));
-    std::int64_t first = 0;
-    const auto [end, wrong] = std::from_chars(part.data(), part.data() + part.size(), first);
-    if (wrong != std::errc{}) return false;
-    std::int64_t last = first;
-    if (end != part.data() + part.size() && *end == '-') std::from_chars(end + 1, part.data() + part.size(), last);
-    if (first <= position && position <= last) return true;
-  }
-  return false;
-}
 
 void add_sizes(Recipe& recipe, const LayerPlan& layer, const Sources& sources) {
   const auto require = [](const char* field, std::int64_t is) {
@@ -170,7 +155,7 @@ std::string source_of(const Plan& plan, std::size_t stack, const LayerPlan& laye
     where.remove_prefix(prefix.size());
     const std::size_t slash = where.find('/');
     if (slash == std::string_view::npos || where.substr(slash + 1) != field) continue;
-    if (holds(where.substr(0, slash), &layer - layers.data())) return harmless(source.from);
+    if (has_number(where.substr(0, slash), &layer - layers.data())) return harmless(source.from);
   }
   return {};
 }

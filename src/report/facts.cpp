@@ -1,10 +1,10 @@
 // A layer's facts as rows of a table, each with the key of the file, or the default, that decided it.
-#include <charconv>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include "base/formatted.h"
+#include "base/number_ranges.h"
 #include "io/json/json_writer.h"
 #include "plan/json/fact_tree.h"
 #include "report/parts.h"
@@ -18,25 +18,6 @@ using io::JsonWriter;
 // Lists of more numbers than these stand among the numbers of a rotation, not among the facts.
 constexpr std::size_t kLongestJson = 400;
 
-std::int64_t whole(std::string_view text) {
-  std::int64_t n = -1;
-  std::from_chars(text.data(), text.data() + text.size(), n);
-  return n;
-}
-
-// Whether "0-4,6-10" has that place.
-bool holds(std::string_view places, std::int64_t place) {
-  while (!places.empty()) {
-    const std::string_view part = places.substr(0, places.find(','));
-    const std::size_t dash = part.find('-');
-    const std::int64_t low = whole(part.substr(0, dash));
-    const std::int64_t high = dash == std::string_view::npos ? low : whole(part.substr(dash + 1));
-    if (low <= place && place <= high) return true;
-    places.remove_prefix(std::min(part.size() + 1, places.size()));
-  }
-  return false;
-}
-
 // Of one layer: "rotate/0/base" -> "/rope_theta".
 std::unordered_map<std::string_view, std::string_view> sources_of(const Plan& plan, std::size_t stack,
                                                                   std::int64_t place) {
@@ -47,7 +28,7 @@ std::unordered_map<std::string_view, std::string_view> sources_of(const Plan& pl
     if (!where.starts_with(prefix)) continue;
     where.remove_prefix(prefix.size());
     const std::size_t slash = where.find('/');
-    if (slash == std::string_view::npos || !holds(where.substr(0, slash), place)) continue;
+    if (slash == std::string_view::npos || !has_number(where.substr(0, slash), place)) continue;
     out.emplace(where.substr(slash + 1), source.from);
   }
   return out;
