@@ -5,7 +5,7 @@
 
 #include "base/formatted.h"
 #include "diagnose/findings.h"
-#include "diagnose/findings_text.h"
+#include "diagnose/words/findings_text.h"
 #include "posenc/diagnose.h"
 
 namespace posenc::inline v0_2 {

@@ -8,7 +8,6 @@
 #include "base/formatted.h"
 #include "diagnose/channel_pairs.h"
 #include "diagnose/expectation.h"
-#include "diagnose/explain.h"
 #include "diagnose/findings.h"
 #include "diagnose/heads_apart.h"
 #include "diagnose/measured_table.h"
@@ -16,6 +15,7 @@
 #include "diagnose/norms.h"
 #include "diagnose/samples.h"
 #include "diagnose/slips.h"
+#include "diagnose/words/explain.h"
 #include "posenc/error.h"
 
 namespace posenc::inline v0_2 {

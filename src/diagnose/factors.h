@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "diagnose/explain.h"
+#include "diagnose/words/explain.h"
 
 namespace posenc::inline v0_2::port {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "diagnose/expectation.h"
-#include "diagnose/explain.h"
+#include "diagnose/words/explain.h"
 
 namespace posenc::inline v0_2::port {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/explain.h"
+#include "diagnose/words/explain.h"
 
 namespace posenc::inline v0_2::port {
 

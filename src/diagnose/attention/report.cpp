@@ -1,6 +1,6 @@
 // A diagnosis of attention as text and as JSON (posenc/diagnose_attention.h).
 #include "base/formatted.h"
-#include "diagnose/findings_text.h"
+#include "diagnose/words/findings_text.h"
 #include "posenc/diagnose_attention.h"
 
 namespace posenc::inline v0_2 {

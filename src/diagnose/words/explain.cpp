@@ -1,4 +1,4 @@
-#include "diagnose/explain.h"
+#include "diagnose/words/explain.h"
 
 #include <algorithm>
 #include <cmath>

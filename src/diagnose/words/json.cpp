@@ -1,5 +1,5 @@
 // Diagnosis -> JSON (posenc/diagnose.h).
-#include "diagnose/findings_text.h"
+#include "diagnose/words/findings_text.h"
 #include "posenc/diagnose.h"
 
 namespace posenc::inline v0_2 {

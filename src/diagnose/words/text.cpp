@@ -2,7 +2,7 @@
 #include <string>
 
 #include "base/formatted.h"
-#include "diagnose/findings_text.h"
+#include "diagnose/words/findings_text.h"
 #include "posenc/diagnose.h"
 
 namespace posenc::inline v0_2 {
