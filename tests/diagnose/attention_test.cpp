@@ -89,6 +89,27 @@ Told told(const AttentionFault& fault, const AttentionDiagnosis& d) {
   return open || likely->second < 0.5 ? Told::nothing_known : Told::wrong;
 }
 
+// What is said of the dump is wrong, or the port does not rotate: both are told, and not taken for a fault of values.
+TEST(DiagnoseAttention, SaysOnWhichSideOfTheRotationQueriesAndKeysWereDumped) {
+  std::int64_t told = 0;
+  for (const PortedLayer& of : ported_layers()) {
+    if (of.layer.rotate.empty()) continue;
+    for (const Dumped& dumped : kDumped) {
+      const AttentionNumbers n = numbers_of(of.port, 40, 40, DType::f32, 7);
+      AttentionDumpArgs args = args_of(of, n, dumped, of.port.sinks);
+      ASSERT_TRUE(args.rotated);
+      args.rotated = false;
+      const AttentionDiagnosis d = diagnose_attention(args);
+      EXPECT_EQ(d.verdict, PortVerdict::differs) << of.name;
+      const auto sure = std::ranges::max_element(d.findings, {}, &PortFinding::confidence);
+      ASSERT_NE(sure, d.findings.end()) << of.name;
+      EXPECT_EQ(sure->fact, PortFact::rotation) << of.name << ": " << sure->found;
+      ++told;
+    }
+  }
+  EXPECT_GE(told, 5);
+}
+
 class AttentionConfusion : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(AttentionConfusion, is_named_right_or_not_at_all) {

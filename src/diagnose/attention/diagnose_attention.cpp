@@ -64,8 +64,8 @@ std::string_view whole(AttentionStage stage) {
   return "";
 }
 
-Change unknown_change(AttentionStage stage) {
-  switch (stage) {
+Change unknown_change(const Stage& stage) {
+  switch (stage.stage) {
     case AttentionStage::scores:
       return {PortFact::rotation, "scores that nothing known makes of these queries and keys", "the plan's scores",
               "diagnose queries and keys before and after their rotation first"};
@@ -73,6 +73,11 @@ Change unknown_change(AttentionStage stage) {
       return {PortFact::mask, "weights that no softmax known makes of these scores", "the plan's softmax",
               "compare one row by hand"};
     case AttentionStage::out: break;
+  }
+  if (!stage.before) {
+    return {PortFact::value, "an output that nothing known makes of these queries, keys and values",
+            "the plan's output",
+            "dump scores and weights too: they say whether queries and keys, the softmax or values are off"};
   }
   return {PortFact::value, "an output that these values do not make", "weights times values",
           "compare one row by hand"};
@@ -242,7 +247,7 @@ bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<
   }
   if (named.empty()) {
     out.findings.push_back(
-        finding_of(unknown_change(stage.stage), dumped, plan, plan.rest, 1.0 - port::kFalseAlarm, stage.energy));
+        finding_of(unknown_change(stage), dumped, plan, plan.rest, 1.0 - port::kFalseAlarm, stage.energy));
     return true;
   }
   const double confidence = (1.0 - port::kFalseAlarm) / static_cast<double>(named.size());

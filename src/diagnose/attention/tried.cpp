@@ -389,6 +389,28 @@ void add_biases(const AttentionDumpArgs& args, const DumpedAttention& dumped, co
   }
 }
 
+// ---- rotation ----
+
+// Queries and keys that were dumped on the other side of the rotation than is said, or that were not rotated.
+void add_rotation(const AttentionDumpArgs& args, const DumpedAttention& dumped, const AttentionTried& plan,
+                  Tried& out) {
+  if (args.layer->rotate.empty()) return;
+  AttentionDumpArgs other = args;
+  other.rotated = !args.rotated;
+  AttentionTried tried = plan;
+  try {
+    tried.content = kept(content_scores(*args.layer, other, dumped, false));
+  } catch (const Error&) {
+    return;  // a rule that asks for a length, which a dump has not
+  }
+  add(out, tried,
+      args.rotated
+          ? Change{PortFact::rotation, "queries and keys that are rotated after they were dumped", "rotated ones",
+                   "dump them behind the rotation, or say that they are not rotated yet (--unrotated)"}
+          : Change{PortFact::rotation, "queries and keys as they were dumped, without a rotation", "rotated",
+                   "rotate queries and keys; if they were dumped behind the rotation, do not say --unrotated"});
+}
+
 // ---- sinks, KV heads, values ----
 
 std::vector<double> sinks_of(const AttentionDumpArgs& args, std::size_t heads) {
@@ -477,6 +499,7 @@ std::vector<AttentionTried> tried_attention(const AttentionDumpArgs& args, const
   add_masks(args, dumped, plan, out);
   add_biases(args, dumped, plan, out);
   add_others(args, dumped, plan, out);
+  add_rotation(args, dumped, plan, out);
   return out;
 }
 
