@@ -51,7 +51,7 @@ def _name(path: tuple[str, ...], terms: int) -> str:
     return kind
 
 
-def _inputs(names: str, inputs: List[Tensor]) -> dict[str, Any]:
+def inputs_of(names: str, inputs: List[Tensor]) -> dict[str, Any]:
     given: dict[str, Any] = {name: x.detach() for name, x in zip(names.split(), inputs)}
     for name, x in given.items():
         if name in _OF_32_BITS:
@@ -93,7 +93,7 @@ def attend_backward(
     plan, _, parts = _parsed(layer)
     tables = [x.detach() for x in weights]
     keywords: dict[str, Any] = {name: _put_together(value, tables) for name, value in parts.items()}
-    given = _inputs(names, inputs)
+    given = inputs_of(names, inputs)
     named = names.split()
     for name, is_asked in zip(named, asked):
         if is_asked and name in _WITH_GRADIENT:
@@ -197,7 +197,7 @@ def attend_lse(
     tables = [x.detach() for x in weights]
     keywords: dict[str, Any] = {name: _put_together(value, tables) for name, value in parts.items()}
     lse = q.new_empty(q.shape[:-1], dtype=torch.float32)
-    _posenc.attend(plan, q.detach(), k.detach(), v.detach(), lse=lse, **_inputs(names, inputs), **keywords)
+    _posenc.attend(plan, q.detach(), k.detach(), v.detach(), lse=lse, **inputs_of(names, inputs), **keywords)
     return lse
 
 

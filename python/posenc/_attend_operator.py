@@ -15,8 +15,6 @@ from . import _attend_backward, _posenc
 from ._forward_mode import refuse_duals
 from ._graph_arguments import call_of
 
-OF_THREE = (torch.int32, torch.int64)
-
 
 @torch.library.custom_op("posenc::attend_call", mutates_args=(), device_types="cpu")
 def attend_call(
@@ -35,15 +33,7 @@ def attend_call(
 ) -> Tuple[Tensor, Tensor]:
     refuse_duals("attend", "say backend='composed'")
     plan, keywords = call_of(layer, weights)
-    given: dict[str, Any] = {name: x.detach() for name, x in zip(names.split(), inputs)}
-    for name, x in given.items():
-        if name in ("cu_seqlens_q", "cu_seqlens_k", "q_segments", "k_segments"):
-            given[name] = x.to(torch.int32)
-        if name in ("q_order", "k_order"):
-            given[name] = x.to(torch.int64)
-        if name in ("q_positions", "k_positions"):
-            if x.dim() == 0:
-                given[name] = int(x)
+    given = _attend_backward.inputs_of(names, inputs)
     numbers = {"prefix": prefix, "length": length, "q_rotated": q_rotated, "k_rotated": k_rotated}
     out = q.new_empty((*q.shape[:-1], value_dim))
     lse = q.new_empty(q.shape[:-1], dtype=torch.float32)

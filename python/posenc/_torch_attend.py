@@ -15,28 +15,13 @@ from torch import Tensor
 
 from . import _attend_operator
 from ._composed import attend as composed
-from ._composed.check import check
+from ._composed.check import OPTIONAL, check
 from ._flex_backend import flex_attend, flex_lacks
 from ._forward_mode import has_duals
 from ._graph_arguments import Layer
 
 Backend = Literal["auto", "kernel", "flex", "composed"]
 BACKENDS = ("auto", "kernel", "flex", "composed")
-OPTIONAL = (
-    "q_positions",
-    "k_positions",
-    "q_order",
-    "k_order",
-    "cu_seqlens_q",
-    "cu_seqlens_k",
-    "attn_mask",
-    "bias",
-    "q_segments",
-    "k_segments",
-    "log_forget",
-    "row_gate",
-    "length",
-)
 _SHORT = (torch.float32, torch.float16, torch.bfloat16)
 
 

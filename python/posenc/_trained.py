@@ -13,24 +13,9 @@ from torch import Tensor
 
 from . import _posenc
 from ._composed import attend as composed
-from ._composed.check import check, without_fakes
+from ._composed.check import OPTIONAL, check, without_fakes
 from ._composed.layer import ComposedLayer
 
-_GIVEN = (
-    "q_positions",
-    "k_positions",
-    "q_order",
-    "k_order",
-    "cu_seqlens_q",
-    "cu_seqlens_k",
-    "attn_mask",
-    "bias",
-    "q_segments",
-    "k_segments",
-    "log_forget",
-    "row_gate",
-    "length",
-)
 composed_layer = functools.lru_cache(maxsize=1024)(ComposedLayer)
 
 
@@ -71,7 +56,7 @@ def trained(
         raise NotImplementedError(
             "[attention] angles must be 'exact' where a gradient goes through a rotation of attention"
         )
-    given: dict[str, Any] = {name: keywords.get(name) for name in _GIVEN}
+    given: dict[str, Any] = {name: keywords.get(name) for name in OPTIONAL}
     given |= {"prefix": 0, "q_rotated": False, "k_rotated": False}
     of = composed_layer(plan)
     learned = {name: value for name, value in tables.items() if value is not None}

@@ -16,6 +16,23 @@ from torch import Tensor
 from .. import _posenc
 from .layer import ComposedLayer
 
+# Arguments of attend that may be left out.
+OPTIONAL = (
+    "q_positions",
+    "k_positions",
+    "q_order",
+    "k_order",
+    "cu_seqlens_q",
+    "cu_seqlens_k",
+    "attn_mask",
+    "bias",
+    "q_segments",
+    "k_segments",
+    "log_forget",
+    "row_gate",
+    "length",
+)
+
 _MOST = 2**53  # up to which whole numbers are doubles
 
 
