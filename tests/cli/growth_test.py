@@ -89,9 +89,21 @@ class Growth(tool.ToolTest):
                 out.setdefault(command, []).append(Cost(arguments, files * len(content)))
         return out
 
+    def least_costs(self, kind, text, sizes):
+        """The same; what seems to grow too fast is run again, and the least processor time counts: others who run on the
+        machine add to it, and take nothing away."""
+        out = self.costs(kind, text, sizes)
+        for _ in range(2):
+            if all(long.seconds <= A_DOUBLING**2 * max(short.seconds, FLOOR) for short, long in out.values()):
+                break
+            for command, again in self.costs(kind, text, sizes).items():
+                for cost, other in zip(out[command], again):
+                    cost.seconds = min(cost.seconds, other.seconds)
+        return out
+
     def check(self, sizes):
         for kind, name, text in texts():
-            for command, (short, long) in self.costs(kind, text, sizes).items():
+            for command, (short, long) in self.least_costs(kind, text, sizes).items():
                 with self.subTest(f"{command}, {kind}: {name}"):
                     self.assertIn(short.code, READ)
                     self.assertIn(long.code, READ)
