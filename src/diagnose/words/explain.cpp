@@ -37,7 +37,8 @@ std::vector<Explanation> at_expected_places(const Screen& screen, const std::vec
                                             const std::vector<AxisChoice>& axes, const Expectation& expected) {
   std::vector<Explanation> out;
   const Places places = expected.places();
-  const auto add = [&](const FrequencyList& list, const AxisChoice& axis, Steps steps, std::vector<Change> more) {
+  const auto add = [&](const FrequencyList& list, const AxisChoice& axis, Steps steps,
+                       const std::vector<Change>& more) {
     if (!screen.holds(list, places, axis.of_pair, steps)) return;
     out.push_back({.frequencies = list,
                    .places = places,
