@@ -88,12 +88,7 @@ Result<TensorData> TensorFile::read(std::int64_t index) const {
     const auto bytes = std::as_bytes(std::span(source.at_hand().substr(offset, size)));
     if (is_aligned(bytes.data(), unit)) return TensorData(entry, bytes, nullptr);
   }
-  std::unique_ptr<TensorData::Line[]> memory;
-  try {
-    memory = std::make_unique_for_overwrite<TensorData::Line[]>((size - 1) / sizeof(TensorData::Line) + 1);
-  } catch (const std::bad_alloc&) {
-    return file_->error(ErrorKind::limit, entry, "a tensor that memory can hold", formatted("{} bytes", size));
-  }
+  auto memory = std::make_unique_for_overwrite<TensorData::Line[]>((size - 1) / sizeof(TensorData::Line) + 1);
   const std::span<std::byte> bytes(reinterpret_cast<std::byte*>(memory.get()), size);
   if (auto error = source.read(static_cast<std::uint64_t>(entry.offset), bytes, entry.name)) {
     return *std::move(error);
