@@ -190,10 +190,29 @@ def plans(writer):
                 yield text
 
 
+SETTINGS = [
+    "base=5e5", "rope_scaling=none", "rope_scaling=yarn,factor=4,original=32", "rope_scaling=linear,factor=2",
+    "rope_scaling=longrope,factor=4,original=64,short_factor=[1,1,1,1],long_factor=[1,2,4,8]",
+    "rope_scaling=llama3,factor=8,low_freq_factor=1,high_freq_factor=4,original=64", "rope_scaling=dynamic,factor=2",
+    "rope_scaling=ntk,factor=2", "rope_scaling=proportional,partial_rotary_factor=0.25", "rope_scaling=qwen_ntk",
+    "rope_scaling=factors,factors=[1,2,3,4]", "factor=8,attention_factor=1.2", "beta_fast=16,beta_slow=2,truncate=no",
+    "pairing=interleaved", "rotary_dim=4", "partial=0.5", "direction=clockwise", "offset=2", "rope=none", "window=none",
+    "all:window=16", "all:window=4..2", "chunk=8", "all:chunk=8", "mask=bidirectional", "causal=yes", "scale=0.25",
+    "all:soft_cap=30", "soft_cap=none", "all:sinks=yes", "kv_heads=1", "qk_norm=none", "query_scale=none",
+    "self_extend=4/16", "trained_length=256", "0-1:base=2e4", "decoder/0:window=4", "sliding:base=2e4\nfull:base=1e6",
+]
+
+
+def overrides(found):
+    for number, settings in enumerate(SETTINGS):
+        for config in found[number % 7::29]:
+            yield settings.encode() + b"\n" + config
+
+
 # ---- calls ----
 
 
-CALLS = ["rotate", "rerotate", "cache", "attend", "attend_linear", "merge", "c"]
+CALLS = ["rotate", "rerotate", "cache", "attend", "attend_linear", "attend_backward", "merge", "c"]
 SEEDS = 200  # of each
 
 
@@ -221,6 +240,7 @@ def main():
     spoiled = list(hostile("json"))
     write(given.out / "json", [*JSON_TEXTS, *found, *spoiled])
     write(given.out / "config", [*found, *spoiled])
+    write(given.out / "override", overrides(found))
     write(given.out / "gguf", [*(file.bytes() for file in ggufs()), *hostile("gguf")])
     write(given.out / "gguf_tensors", (file.bytes() for file in gguf_tensors()))
     write(given.out / "npy", npys())

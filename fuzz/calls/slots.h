@@ -15,7 +15,7 @@
 namespace posenc::fuzz {
 
 inline constexpr std::int64_t kSlotBytes = 32768;
-inline constexpr std::size_t kSlots = 12;
+inline constexpr std::size_t kSlots = 18;
 
 class Slots {
  public:

@@ -282,16 +282,15 @@ void TileGradients::add(const math::KeyVector&, std::size_t t, const float* d) {
   const std::int64_t channels = call_.layer.head_dim;
   const FloatRows keys = raw_keys();
   const float* const u = call_.vectors(t).rows.data() + head() * channels;
-  float* const of_u = of_terms_[t].floats_of(of_group());
+  float* const of_u = backward_.wants[t] != 0 ? of_terms_[t].floats_of(of_group()) : nullptr;
   for (std::int64_t m = 0; m < tile_.count(); ++m) {
     float sum = 0.0F;
     for (std::int64_t l = 0; l < lanes.used; ++l) sum += d[m * lanes.lanes + l];
     float* const of_key = keys_.raw_keys.data() + m * backward_.key_width;
     const float* const key = keys.data + m * keys.stride;
-    for (std::int64_t c = 0; c < channels; ++c) {
-      of_key[c] += sum * u[c];
-      of_u[c] += sum * key[c];
-    }
+    for (std::int64_t c = 0; c < channels; ++c) of_key[c] += sum * u[c];
+    if (of_u == nullptr) continue;
+    for (std::int64_t c = 0; c < channels; ++c) of_u[c] += sum * key[c];
   }
 }
 

@@ -158,6 +158,17 @@ Gradients KernelGradients::by_kernels(Isa isa, const BackwardWay& way) {
   input("bias", inputs.bias, args.d_bias);
   input("log_forget", inputs.log_forget, args.d_log_forget);
   input("row_gate", inputs.row_gate, args.d_row_gate);
+  if (!way.only.empty()) {
+    const std::array<TensorView*, 3> of_rows{&args.d_q, &args.d_k, &args.d_v};
+    for (std::size_t n = 0; n < of_rows.size(); ++n) {
+      if (result.all[n].name != way.only) *of_rows[n] = {};
+    }
+    std::erase_if(named, [&](const NamedGradient& one) { return one.name != way.only; });
+    args.d_weights = named;
+    if (way.only != "bias") args.d_bias = {};
+    if (way.only != "log_forget") args.d_log_forget = {};
+    if (way.only != "row_gate") args.d_row_gate = {};
+  }
   (void)attend_backward(call.layer, args);
   const auto numbers_of = [&](const std::vector<std::byte>& x, const std::vector<std::int64_t>& shape) {
     return cpu::read_all(
@@ -167,6 +178,7 @@ Gradients KernelGradients::by_kernels(Isa isa, const BackwardWay& way) {
   result.all[1].values = numbers_of(d_k, call.k.shape);
   result.all[2].values = numbers_of(d_v, call.v.shape);
   for (std::size_t n = 0; n < written.kept.size(); ++n) result.all[n + 3].values = written.kept[n];
+  if (!way.only.empty()) std::erase_if(result.all, [&](const Gradients::One& one) { return one.name != way.only; });
   return result;
 }
 

@@ -24,6 +24,7 @@ struct Gradients {
 struct BackwardWay {
   std::int64_t threads = 1;
   Executor executor{};
+  std::string only{};           // the one gradient that is asked for, of which alone there are numbers; empty: all
   std::int64_t block_size = 0;  // of pages that keys and values lie in, the last first; 0: as they are given
 };
 

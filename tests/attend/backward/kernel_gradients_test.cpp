@@ -188,6 +188,25 @@ TEST(KernelGradients, HoldForEveryWidth) {
 }
 
 // A matrix of biases has a gradient of its own shape, summed where it is broadcast.
+// Each asked for alone is what it is beside all others, to the bit.
+TEST(KernelGradients, MayBeAskedForOneByOne) {
+  std::uint64_t seed = kSeed;
+  for (const SchemeCase& scheme : all_schemes()) {
+    SCOPED_TRACE(scheme.name);
+    const std::vector<Arrangement> all = arrangements();
+    const auto fitting =
+        std::ranges::find_if(all, [&](const Arrangement& one) { return fits(scheme, one, Places::by_order); });
+    ASSERT_NE(fitting, all.end());
+    KernelGradients gradients(scheme, *fitting, Places::by_order, ++seed);
+    for (const Gradients::One& wanted : gradients.by_kernels(Isa::automatic).all) {
+      const Gradients is = gradients.by_kernels(Isa::automatic, {.only = wanted.name});
+      ASSERT_EQ(is.all.size(), 1U);
+      EXPECT_EQ(is.all[0].name, wanted.name);
+      EXPECT_EQ(is.all[0].values, wanted.values) << wanted.name;
+    }
+  }
+}
+
 TEST(KernelGradients, OfAMatrixOfBiasesAreOfItsShape) {
   Comparison given("gradients of biases that are given");
   SchemeCase scheme{.name = "bias", .layer = plain_layer()};
