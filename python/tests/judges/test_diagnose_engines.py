@@ -1,5 +1,5 @@
 """Rotations of ggml (llama.cpp's own code, of the library that ggml-compiler brings) and of torchtune: what diagnose says
-of them, right and spoiled. Whoever has them installed runs this; nobody has to."""
+of them, right and spoiled."""
 
 import ctypes
 import importlib.util
