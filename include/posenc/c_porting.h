@@ -58,6 +58,23 @@ typedef struct posenc_vectors_options {
 // options NULL: all as INIT has it.
 POSENC_API posenc_status posenc_vectors_of_layer(const posenc_plan* plan, const posenc_vectors_options* options,
                                                  posenc_vectors** vectors);
+
+// Inputs of the caller's own in place of drawn ones: VectorInputs. Read before the call returns.
+typedef struct posenc_vectors_inputs {
+  size_t size;
+  posenc_tensor q;  // [tokens, heads, head_dim]; of a rotation alone q or k
+  posenc_tensor k;
+  posenc_tensor v;                    // omitted: there is the rotation alone
+  const int64_t* positions;           // [axes][tokens]; NULL: options->start and on
+  int64_t positions_count;            // axes times tokens
+  const posenc_named_tensor* tables;  // the layer's learned tables; others are ignored
+  int64_t tables_count;
+} posenc_vectors_inputs;
+#define POSENC_VECTORS_INPUTS_INIT \
+  { .size = sizeof(posenc_vectors_inputs) }
+
+POSENC_API posenc_status posenc_vectors_of_inputs(const posenc_plan* plan, const posenc_vectors_options* options,
+                                                  const posenc_vectors_inputs* inputs, posenc_vectors** vectors);
 // What posenc_vectors_write or `posenc vectors` wrote.
 POSENC_API posenc_status posenc_vectors_read(const char* directory, posenc_vectors** vectors);
 // `format`: "npy", "safetensors", "json", "c", "rust" or "python"; `test`: "none", "pytest", "googletest", "c" or

@@ -29,6 +29,16 @@ VectorOptions options_of(const char* where, const posenc_vectors_options* given)
   return out;
 }
 
+std::vector<NamedTensor> named(const char* where, const char* field, const posenc_named_tensor* given,
+                               std::int64_t count) {
+  std::vector<NamedTensor> out;
+  for (const posenc_named_tensor& one : list(where, field, given, count)) {
+    out.push_back(
+        {&required(where, (std::string(field) + ": a name").c_str(), one.name), view(where, field, one.tensor)});
+  }
+  return out;
+}
+
 // The enumerator of that name, from 0 to `last`.
 template <typename E>
 E enumerator(const char* where, const char* field, std::string_view word, E last) {
@@ -59,6 +69,24 @@ posenc_status posenc_vectors_of_layer(const posenc_plan* plan, const posenc_vect
     posenc_vectors*& to = c::required(kWhere, "vectors", vectors);
     const posenc::Plan& of = c::required(kWhere, "plan", plan).plan;
     to = std::make_unique<posenc_vectors>(posenc_vectors{make_vectors(of, c::options_of(kWhere, options))}).release();
+  });
+}
+
+posenc_status posenc_vectors_of_inputs(const posenc_plan* plan, const posenc_vectors_options* options,
+                                       const posenc_vectors_inputs* inputs, posenc_vectors** vectors) {
+  return c::guarded([&] {
+    constexpr const char* kWhere = "posenc_vectors_of_inputs";
+    posenc_vectors*& to = c::required(kWhere, "vectors", vectors);
+    const posenc::Plan& of = c::required(kWhere, "plan", plan).plan;
+    const posenc_vectors_inputs& given = c::sized(kWhere, "inputs", inputs);
+    const std::vector<posenc::NamedTensor> tables = c::named(kWhere, "tables", given.tables, given.tables_count);
+    const posenc::VectorInputs own{.q = c::view(kWhere, "q", given.q),
+                                   .k = c::view(kWhere, "k", given.k),
+                                   .v = c::view(kWhere, "v", given.v),
+                                   .positions = c::list(kWhere, "positions", given.positions, given.positions_count),
+                                   .tables = tables};
+    to = std::make_unique<posenc_vectors>(posenc_vectors{make_vectors(of, c::options_of(kWhere, options), own)})
+             .release();
   });
 }
 
@@ -116,10 +144,7 @@ posenc_status posenc_check_port(const posenc_check_port_args* args) {
     const posenc::Vectors& of = c::required(kWhere, "vectors", given.vectors).vectors;
     std::int32_t& passes = c::required(kWhere, "passes", given.passes);
     if (given.json != nullptr) c::required(kWhere, "json_size", given.json_size);
-    std::vector<posenc::NamedTensor> outputs;
-    for (const posenc_named_tensor& one : c::list(kWhere, "outputs", given.outputs, given.outputs_count)) {
-      outputs.push_back({&c::required(kWhere, "outputs: a name", one.name), c::view(kWhere, "outputs", one.tensor)});
-    }
+    const std::vector<posenc::NamedTensor> outputs = c::named(kWhere, "outputs", given.outputs, given.outputs_count);
     posenc::CheckPortOptions options;
     if (given.has_dtype != 0) {
       if (given.dtype < POSENC_F32 || given.dtype > POSENC_BF16) {

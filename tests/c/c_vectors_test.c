@@ -31,6 +31,45 @@ static void made(void) {
   posenc_vectors_free(NULL);
 }
 
+// Given inputs are those of the vectors; of other positions are other outputs.
+static void of_inputs(void) {
+  enum { kTokens = 3, kHeads = 32, kWidth = 128, kNumbers = kTokens * kHeads * kWidth };
+  posenc_plan* plan = NULL;
+  posenc_vectors* vectors = NULL;
+  EXPECT(posenc_plan_preset("llama-2-7b", &plan) == POSENC_OK);
+  float* const rows = malloc(sizeof(float) * kNumbers);
+  for (int n = 0; n < kNumbers; ++n) rows[n] = (float)(n % 251) / 128.0F - 1.0F;
+  posenc_vectors_inputs inputs = POSENC_VECTORS_INPUTS_INIT;
+  inputs.q = inputs.k = inputs.v = heads(rows, kTokens, kHeads, kWidth);
+  const int64_t positions[2][kTokens] = {{0, 1, 2}, {0, 1, 40}};
+  inputs.positions_count = kTokens;
+  double last[2] = {0};
+  for (int n = 0; n < 2; ++n) {
+    inputs.positions = positions[n];
+    EXPECT(posenc_vectors_of_inputs(plan, NULL, &inputs, &vectors) == POSENC_OK);
+    posenc_tensor q = {0};
+    posenc_tensor out = {0};
+    EXPECT(posenc_vectors_tensor(vectors, "q", &q) == POSENC_OK);
+    EXPECT(((const double*)q.data)[kNumbers - 1] == (double)rows[kNumbers - 1]);
+    EXPECT(posenc_vectors_tensor(vectors, "out", &out) == POSENC_OK);
+    last[n] = ((const double*)out.data)[kNumbers - 1];
+    posenc_vectors_free(vectors);
+  }
+  EXPECT(last[0] != last[1]);
+  vectors = NULL;
+  inputs.positions_count = 2;
+  EXPECT(posenc_vectors_of_inputs(plan, NULL, &inputs, &vectors) == POSENC_WRONG_ARGUMENT);
+  inputs.positions = NULL;
+  EXPECT_ERROR(posenc_vectors_of_inputs(plan, NULL, &inputs, &vectors), POSENC_WRONG_ARGUMENT,
+               "[posenc_vectors_of_inputs] positions must point to as many entries as its count says, at least 0, but "
+               "is NULL");
+  EXPECT_ERROR(posenc_vectors_of_inputs(plan, NULL, NULL, &vectors), POSENC_WRONG_ARGUMENT,
+               "[posenc_vectors_of_inputs] inputs must be given but is NULL");
+  EXPECT(vectors == NULL);
+  free(rows);
+  posenc_plan_free(plan);
+}
+
 static void held(void) {
   posenc_vectors* const vectors = vectors_of("llama-2-7b", NULL);
   posenc_named_tensor outputs[2] = {{.name = "q_rotated"}, {.name = "out"}};
@@ -94,6 +133,7 @@ static void refused(void) {
 
 int main(void) {
   made();
+  of_inputs();
   held();
   refused();
   return verdict();
