@@ -91,8 +91,8 @@ class BackwardCall {
 
   // A name twice, or none that there is, with a tensor of no shape of its.
   void name_wrongly(Arguments& arguments) {
-    const std::string_view name =
-        names_.empty() || arguments.chance(64) ? "no_such" : names_[arguments.byte() % names_.size()];
+    std::string_view name = "no_such";
+    if (!names_.empty() && !arguments.chance(64)) name = names_[arguments.byte() % names_.size()];
     named_ = {{name, args.d_q}, {name, args.d_q}};
     args.d_weights = named_;
   }

@@ -3,7 +3,7 @@
 
 usage: write_fault_table.py DIAGNOSE_TEST
 
-DIAGNOSE_TEST is build/PRESET/tests/diagnose/diagnose_test; all of its cases take about five minutes of one core.
+DIAGNOSE_TEST is build/PRESET/tests/diagnose/diagnose_test; all of its cases take some eleven minutes of one core.
 """
 import os
 import pathlib

@@ -90,6 +90,7 @@ class Patch(tool.ToolTest):
         got = posenc("inspect", *arguments, "--patch", "--json", stdin=stdin)
         self.assertEqual((got.code, got.err), (OK, ""))
         found = json.loads(got.out)
+        tool.schema_validator("patches").validate(found)
         page = posenc("inspect", *arguments, "--patch", stdin=stdin)
         self.assertEqual((page.code, page.err), (OK, ""))
         for form in found["forms"]:
