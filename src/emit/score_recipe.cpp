@@ -108,9 +108,8 @@ void score(const T5Bias& scheme, Scores& s) {
   const std::int64_t side = scheme.bidirectional ? scheme.buckets / 2 : scheme.buckets;
   s.add_count("buckets", side, s.from("buckets") + (scheme.bidirectional ? ": half of them, for each direction" : ""));
   s.add_count("exact_buckets", side / 2, "distances below this have a bucket each");
-  s.add_count("max_distance", scheme.max_distance, s.from("max_distance"));
   s.add("log_span", std::log(static_cast<double>(scheme.max_distance) / static_cast<double>(side / 2)),
-        "ln(max_distance / exact_buckets)");
+        formatted("ln({} / {}), the largest distance: {}", scheme.max_distance, side / 2, s.from("max_distance")));
   const Expr distance = name("distance", Type::whole);
   const Expr r = name("r", Type::whole);
   const Expr exact = whole_constant("exact_buckets");

@@ -1,5 +1,5 @@
-"""Rotations of ggml (llama.cpp's own code, of the library that ggml-compiler brings) and of torchtune: what diagnose says
-of them, right and spoiled."""
+"""Rotations of ggml (llama.cpp's own code, of the library that ggml-compiler brings), of torchtune, of onnxruntime and of
+plain torch: what diagnose says of them, right and spoiled."""
 
 import ctypes
 import importlib.util
@@ -8,8 +8,11 @@ import pathlib
 import numpy as np
 import pytest
 import torch
+from transformers import LlamaConfig
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 import posenc
+from one_node import MICROSOFT, run
 
 TOKENS, HEADS, WIDTH = 48, 4, 64
 Q = np.random.default_rng(3).standard_normal((TOKENS, HEADS, WIDTH)).astype(np.float32)
@@ -98,6 +101,9 @@ def test_ggml_as_the_plan(ggml):
     said(plan_of("phi3"), by_ggml(ggml, NEOX))
     said(plan_of("stablelm", partial_rotary_factor=0.25), by_ggml(ggml, NEOX, width=WIDTH // 4))
     said(plan_of("gpt_neox", rotary_pct=0.25), by_ggml(ggml, NEOX, width=WIDTH // 4))
+    for alike in ("gemma", "starcoder2", "olmo2"):
+        said(plan_of(alike, rope_theta=10000.0), by_ggml(ggml, NEOX))
+    said(plan_of("phi", partial_rotary_factor=0.5), by_ggml(ggml, NEOX, width=WIDTH // 2))
     linear = {"rope_scaling": {"rope_type": "linear", "factor": 4.0}}
     said(plan_of("qwen2", **linear), by_ggml(ggml, NEOX, scale=0.25))
     # llama3's rule is a list of factors in GGUF.
@@ -163,3 +169,66 @@ def test_torchtune_as_the_plan():
 def test_torchtune_spoiled():
     said(plan_of("llama"), by_torchtune(PLAIN, "RotaryPositionalEmbeddings", WIDTH, 128, 10000), "pairing")
     said(plan_of("cohere", rope_theta=500000.0), by_torchtune(LLAMA3, "Llama3ScaledRoPE", WIDTH, 128, 500000, 8), "scaling")
+
+
+# ---- onnxruntime and torch, by the tables of transformers: a dozen models ----
+
+LLAMA3_RULE = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+               "original_max_position_embeddings": 8192}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+LINEAR = {"rope_type": "linear", "factor": 4.0}
+# model_type, its base, rule and rotated part, and whether neighbours are a pair.
+MODELS = (
+    ("llama", 10000.0, {}, 1.0, False), ("llama", 500000.0, LLAMA3_RULE, 1.0, False), ("mistral", 1e6, {}, 1.0, False),
+    ("qwen2", 1e6, {}, 1.0, False), ("qwen3", 1e6, YARN, 1.0, False), ("gemma", 10000.0, {}, 1.0, False),
+    ("phi", 10000.0, {}, 0.5, False), ("stablelm", 10000.0, {}, 0.25, False), ("olmo2", 500000.0, {}, 1.0, False),
+    ("starcoder2", 10000.0, LINEAR, 1.0, False), ("cohere", 10000.0, {}, 1.0, True), ("glm4", 10000.0, {}, 0.5, True),
+    ("nemotron", 10000.0, {}, 0.5, False),
+)
+
+
+def tables_of(base, rule, width):
+    """cos and sin of each pair, [TOKENS, width / 2], by transformers' own rules."""
+    config = LlamaConfig(head_dim=width, max_position_embeddings=131072, rope_parameters={"rope_type": "default", **rule, "rope_theta": base})
+    cos, sin = LlamaRotaryEmbedding(config)(torch.zeros(1), torch.arange(TOKENS)[None])
+    return cos[0, :, : width // 2].contiguous(), sin[0, :, : width // 2].contiguous()
+
+
+def by_onnxruntime(cos, sin, width, interleaved, domain):
+    x, ids = torch.from_numpy(Q)[None], torch.arange(TOKENS)[None]
+    part = {"num_heads": HEADS, "rotary_embedding_dim": width} if width < WIDTH or not domain else {}
+    rows = x.transpose(1, 2)
+    inputs = {"x": rows, "ids": ids, "cos": cos, "sin": sin} if domain else {"x": rows, "cos": cos, "sin": sin, "ids": ids}
+    return run("RotaryEmbedding", inputs, domain=domain, interleaved=int(interleaved), **part)[0].transpose(0, 1).numpy()
+
+
+def by_torch(cos, sin, width, interleaved):
+    x, cos, sin = torch.from_numpy(Q), cos[:, None], sin[:, None]
+    turned, rest = x[..., :width], x[..., width:]
+    if interleaved:
+        pairs = torch.view_as_complex(turned.unflatten(-1, (-1, 2)).contiguous())
+        turned = torch.view_as_real(pairs * torch.complex(cos, sin)).flatten(-2)
+    else:
+        a, b = turned.chunk(2, -1)
+        turned = torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
+    return torch.cat([turned, rest], -1).numpy()
+
+
+@pytest.mark.parametrize("engine", ["onnx", "microsoft", "torch"])
+def test_a_dozen_models(engine):
+    for model_type, base, rule, part, interleaved in MODELS:
+        keys = {"rope_theta": base, "max_position_embeddings": 131072, **({"rope_scaling": rule} if rule else {})}
+        if part != 1.0:
+            keys["partial_rotary_factor"] = part
+        width = int(part * WIDTH)
+        cos, sin = tables_of(base, rule, width)
+        plan = plan_of(model_type, **keys)
+
+        def ported(cos, sin, pairing):
+            if engine == "torch":
+                return by_torch(cos, sin, width, pairing)
+            return by_onnxruntime(cos, sin, width, pairing, MICROSOFT if engine == "microsoft" else "")
+
+        said(plan, ported(cos, sin, interleaved))
+        said(plan, ported(cos, sin, not interleaved), "pairing")
+        said(plan, ported(cos, -sin, interleaved), "direction")
