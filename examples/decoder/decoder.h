@@ -39,13 +39,15 @@ class Decoder {
   struct Layer {
     const posenc::LayerPlan& plan;
     posenc::RotaryTable table;  // of every position in the cache
-    Numbers k, v;               // the KV cache, [capacity, kv_heads, head_dim]; keys are rotated
+    Numbers k, v;               // the KV cache, [capacity, kv_heads, head_dim]
+    // Of SelfExtend and its kin a key's place depends on the query: attend rotates it each time it is read.
+    bool caches_rotated_keys() const { return std::holds_alternative<std::monostate>(plan.regions); }
   };
 
   // ---- positions ----
 
-  // Keys are rotated on their way into the KV cache. attend rotates the queries, which are at the positions of the last
-  // keys, and takes the attention mask from the plan.
+  // Keys are rotated on their way into the KV cache, where they can be. attend rotates the queries, which are at the
+  // positions of the last keys, and takes the attention mask from the plan.
   Numbers attention(Layer& layer, const std::string& at, const Numbers& x) const {
     const posenc::LayerPlan& plan = layer.plan;
     const Numbers q = norm(at + "q_norm", linear(at + "q_proj", x));  // of Qwen 3
@@ -62,7 +64,7 @@ class Decoder {
     (void)posenc::rotate_into_cache({.k = heads(k, tokens, plan.kv_heads),
                                      .v = heads(v, tokens, plan.kv_heads),
                                      .positions = posenc::PositionRange{seen_ + keys_off_},
-                                     .table = &layer.table,
+                                     .table = layer.caches_rotated_keys() ? &layer.table : nullptr,
                                      .k_cache = heads(layer.k, capacity_, plan.kv_heads),
                                      .v_cache = heads(layer.v, capacity_, plan.kv_heads),
                                      .slots = slots});
@@ -71,7 +73,7 @@ class Decoder {
                                 .q = heads(q, tokens, plan.heads),
                                 .k = heads(layer.k, seen_ + tokens, plan.kv_heads),
                                 .v = heads(layer.v, seen_ + tokens, plan.kv_heads),
-                                .inputs = {.length = model_.plan.length, .k_rotated = true}});
+                                .inputs = {.length = model_.plan.length, .k_rotated = layer.caches_rotated_keys()}});
     return linear(at + "o_proj", out);
   }
 
@@ -83,6 +85,7 @@ class Decoder {
     for (Layer& layer : layers_) {
       const std::int64_t token = layer.plan.kv_heads * layer.plan.head_dim;  // elements
       for (Numbers* x : {&layer.k, &layer.v}) std::copy(x->begin() + (1 + gone) * token, x->end(), x->begin() + token);
+      if (!layer.caches_rotated_keys()) continue;
       float* const moved = layer.k.data() + token;
       (void)posenc::rerotate({.k = posenc::tensor(moved, {seen_ - 1, layer.plan.kv_heads, layer.plan.head_dim}),
                               .from_table = &layer.table,

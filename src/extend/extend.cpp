@@ -102,7 +102,8 @@ class Study {
     if (stretch_.to <= stretch_.from) return out;
     for (Extension way : ways_of(plain_, stretch_)) {
       const bool has_rule = rope_at(plan_, place_).scaling.index() != 0;
-      if (way.name == "self_extend" && has_rule) way.settings.insert(way.settings.begin(), "rope_scaling=none");
+      if ((way.name == "self_extend" || way.name == "dual_chunk") && has_rule)
+        way.settings.insert(way.settings.begin(), "rope_scaling=none");
       try {
         Plan plan = plan_;
         plan.length = stretch_.to;

@@ -37,6 +37,12 @@ std::string self_extend(const Stretch& stretch) {
   return formatted("self_extend={}/{}", group, window);
 }
 
+// Chunks of the trained length less the part in which neighbouring chunks are told apart: a 32nd, as Qwen's files have.
+std::string dual_chunk(const Stretch& stretch) {
+  const std::int64_t size = std::max<std::int64_t>(stretch.from - 1, 1);
+  return formatted("dual_chunk={}/{}", size, stretch.from / 32 < size ? stretch.from / 32 : 0);
+}
+
 }  // namespace
 
 std::vector<Extension> ways_of(const Rope& rope, const Stretch& stretch) {
@@ -62,6 +68,10 @@ std::vector<Extension> ways_of(const Rope& rope, const Stretch& stretch) {
       "SelfExtend: near distances as they are, far ones in groups, so that none exceeds the trained "
       "length (arXiv 2401.01325).",
       {self_extend(stretch)});
+  add("dual_chunk",
+      "Dual chunk attention: chunks as long as the model was trained for, and no distance beyond it "
+      "(arXiv 2402.17463).",
+      {dual_chunk(stretch)});
   return out;
 }
 

@@ -39,6 +39,9 @@ class Extend(tool.ToolTest):
                                                  for i in (to - 1,) for j in (0, to - 1 - neighbours)))
                         self.assertLessEqual(span, found["from"])
                         self.assertEqual(one["unseen"], 0)
+                    elif one["name"] == "dual_chunk":
+                        self.assertEqual(layer["regions"]["trained"], found["from"])
+                        self.assertEqual(one["unseen"], 0)
                     else:
                         beyond = [p for p, (w, was) in enumerate(zip(now, before))
                                   if found["from"] * was < 2 * math.pi and span * w > found["from"] * was * (1 + 1e-9)]
@@ -55,7 +58,8 @@ class Extend(tool.ToolTest):
         self.assertEqual((found["from"], found["pairs"], way(found, "as it is")["unseen"]), (40960, 64, 23))
         self.assertEqual({one["name"]: one["unseen"] for one in found["ways"][1:]},
                          {"linear": 0, "ntk": way(found, "ntk")["unseen"], "dynamic": way(found, "dynamic")["unseen"], "yarn": 0,
-                          "llama3": way(found, "llama3")["unseen"], "by_pair": 0, "self_extend": 0})
+                          "llama3": way(found, "llama3")["unseen"], "by_pair": 0, "self_extend": 0,
+                          "dual_chunk": 0})
         self.assertEqual(way(found, "by_pair")["kept"], 64 - 23)
         self.assertEqual(found["recommended"], "yarn")
         patch = next(one for one in found["patches"] if one["form"] == "hugging_face_old")

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/formatted.h"
 #include "io/json/json_writer.h"
 #include "plan/override/override.h"
 #include "plan/override/patches.h"
@@ -190,6 +191,7 @@ class Steps {
   std::vector<PatchStep> made() {
     if (leads_.full || leads_.sliding) add_rotation();
     add_widths();
+    add_dual_chunk();
     add_mask();
     add_scores();
     add_sizes();
@@ -363,6 +365,16 @@ class Steps {
     Path path = place_of(lead, "rotate/0/dim", "partial_rotary_factor");
     if (path.back() != "partial_rotary_factor") path = joined_path(object_, "partial_rotary_factor");
     add(std::move(path), json_number(part));
+  }
+
+  // What vLLM reads of families that were trained with it (docs/schemes/dual-chunk.md).
+  void add_dual_chunk() {
+    if (change_.family == nullptr || !change_.family->dual_chunk || !leads_.full) return;
+    const Regions& now = after(*leads_.full).regions;
+    const auto* dual = std::get_if<DualChunk>(&now);
+    if (dual == nullptr || before(*leads_.full).regions == now) return;
+    add(joined_path(object_, "dual_chunk_attention_config"),
+        formatted(R"({{"chunk_size": {}, "local_size": {}}})", dual->trained - 1, dual->trained - 1 - dual->chunk));
   }
 
   // ---- masks ----

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 #include "base/formatted.h"
 #include "plan/facts/plan_limits.h"
 #include "plan/override/override.h"
+#include "plan/rope/rope.h"
 
 namespace posenc::plan {
 namespace {
@@ -226,23 +228,42 @@ std::size_t set_kv_heads(const StackEdit& edit, const Assignment& assignment) {
   return told(edit, assignment, layers, "kv_heads");
 }
 
-// SelfExtend, arXiv 2401.01325: GROUP/WINDOW, llama.cpp's --grp-attn-n and --grp-attn-w.
-std::size_t set_self_extend(const StackEdit& edit, const Assignment& assignment) {
+// A/B of a setting's value.
+std::pair<std::int64_t, std::int64_t> two_numbers(const Assignment& assignment, std::int64_t least_b,
+                                                  const char* must) {
+  const std::size_t slash = assignment.value.find('/');
+  if (slash == std::string::npos) refuse_value(assignment, must);
+  return {whole_number({assignment.word, assignment.value.substr(0, slash)}, 1, kMaxPosition),
+          whole_number({assignment.word, assignment.value.substr(slash + 1)}, least_b, kMaxPosition)};
+}
+
+template <typename Kind, typename Make>
+std::size_t set_regions(const StackEdit& edit, const Assignment& assignment, const Make& make) {
   const bool none = is_none(assignment);
-  SelfExtend regions;
-  if (!none) {
-    const std::size_t slash = assignment.value.find('/');
-    if (slash == std::string::npos) refuse_value(assignment, "be none or GROUP/WINDOW, such as 4/1024,");
-    regions.group = whole_number({assignment.word, assignment.value.substr(0, slash)}, 1, kMaxPosition);
-    regions.window = whole_number({assignment.word, assignment.value.substr(slash + 1)}, 0, kMaxPosition);
-  }
+  const Regions regions = none ? Regions{} : Regions{make()};
   Places layers = rotating_layers(edit, "regions");
   if (none) {
-    std::erase_if(layers,
-                  [&](std::size_t place) { return !std::holds_alternative<SelfExtend>(edit.layer(place).regions); });
+    std::erase_if(layers, [&](std::size_t place) { return !std::holds_alternative<Kind>(edit.layer(place).regions); });
   }
-  for (const std::size_t place : layers) edit.layer(place).regions = none ? Regions{} : Regions{regions};
+  for (const std::size_t place : layers) edit.layer(place).regions = regions;
   return told(edit, assignment, layers, "regions");
+}
+
+// SelfExtend, arXiv 2401.01325: GROUP/WINDOW, llama.cpp's --grp-attn-n and --grp-attn-w.
+std::size_t set_self_extend(const StackEdit& edit, const Assignment& assignment) {
+  return set_regions<SelfExtend>(edit, assignment, [&] {
+    const auto [group, window] = two_numbers(assignment, 0, "be none or GROUP/WINDOW, such as 4/1024,");
+    return SelfExtend{.group = group, .window = window};
+  });
+}
+
+// Dual chunk attention, arXiv 2402.17463: chunk_size/local_size of Qwen's dual_chunk_attention_config.
+std::size_t set_dual_chunk(const StackEdit& edit, const Assignment& assignment) {
+  return set_regions<DualChunk>(edit, assignment, [&] {
+    const auto [size, local] = two_numbers(assignment, 0, "be none or SIZE/LOCAL, such as 262144/8192,");
+    if (local >= size) refuse_value(assignment, "have fewer local tokens than a chunk has,");
+    return dual_chunk(size, local);
+  });
 }
 
 }  // namespace
@@ -260,6 +281,7 @@ std::span<const LayerWord> layer_words() noexcept {
       {"query_scale", {}, "a query scale", set_query_scale},
       {"kv_heads", "num_key_value_heads", "attention", set_kv_heads},
       {"self_extend", {}, "a rotation to extend", set_self_extend},
+      {"dual_chunk", {}, "a rotation to extend", set_dual_chunk},
   };
   return kWords;
 }

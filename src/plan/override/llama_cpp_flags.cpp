@@ -277,9 +277,8 @@ class Flags {
     }
     if (any_differs(rotating, [](const LayerPlan& layer) { return layer.regions; })) {
       leave(
-          "self_extend: --grp-attn-n and --grp-attn-w shift cached keys, in some of llama.cpp's tools only, and are "
-          "not "
-          "the same.");
+          "regions: --grp-attn-n and --grp-attn-w, which are near SelfExtend, shift cached keys, in some of "
+          "llama.cpp's tools only, and are not the same; it has no dual chunks.");
     }
   }
 

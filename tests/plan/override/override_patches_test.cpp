@@ -1,5 +1,6 @@
 // The four forms: patches of config.json are applied by the tests' own editor and read again; llama.cpp's flags are
 // computed with as llama.cpp does, and give the frequencies of the plan.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -92,8 +93,8 @@ TEST(OverridePatches, NameWhatTheyCannotSay) {
     return out;
   };
   for (const char* setting :
-       {"pairing=interleaved", "direction=clockwise", "offset=1", "0-3:rope=none", "self_extend=4/64", "all:sinks=yes",
-        "0-3:base=7", "0-3:window=64", "all:soft_cap=3", "0:kv_heads=4"}) {
+       {"pairing=interleaved", "direction=clockwise", "offset=1", "0-3:rope=none", "self_extend=4/64",
+        "dual_chunk=64/8", "all:sinks=yes", "0-3:base=7", "0-3:window=64", "all:soft_cap=3", "0:kv_heads=4"}) {
     for (const PatchForm which :
          {PatchForm::hugging_face_old, PatchForm::hugging_face_new, PatchForm::llama_cpp, PatchForm::vllm}) {
       const bool is_key_of_a_file = which == PatchForm::llama_cpp && std::string(setting).ends_with("soft_cap=3");
@@ -104,6 +105,17 @@ TEST(OverridePatches, NameWhatTheyCannotSay) {
   EXPECT_EQ(form(patches(config, {"0-3:base=7"}), PatchForm::hugging_face_new).text, "");
   EXPECT_EQ(
       form(patches(preset_config("gpt-j-6b"), {"rope_scaling=linear,factor=2"}), PatchForm::hugging_face_old).text, "");
+}
+
+// Qwen's families were trained with it, and vLLM reads the key there.
+TEST(OverridePatches, SayDualChunksWhereTheyAreRead) {
+  const auto made = patches(preset_config("qwen3-8b"), {"dual_chunk=262144/8192"});
+  for (const PatchForm which : {PatchForm::hugging_face_old, PatchForm::hugging_face_new, PatchForm::vllm}) {
+    EXPECT_THAT(form(made, which).text, testing::HasSubstr(R"("chunk_size": 262144, "local_size": 8192)"))
+        << name(which);
+    EXPECT_THAT(form(made, which).unsaid, testing::IsEmpty());
+  }
+  EXPECT_THAT(form(made, PatchForm::llama_cpp).unsaid, testing::Not(testing::IsEmpty()));
 }
 
 TEST(OverridePatches, AskForTheConfigOfThePlan) {

@@ -143,6 +143,10 @@ TEST(OverrideWords, SetEachFact) {
   EXPECT_EQ(set.mask.kind, MaskKind::bidirectional);
   EXPECT_EQ(set.softmax_scale, 0.5);
   EXPECT_EQ(set.regions, Regions(SelfExtend{.group = 4, .window = 1024}));
+  // 1024 channels of distance, of which the last 24 reach into the next chunk: what a config with these keys gives.
+  EXPECT_EQ(layer(overridden(plan, {"dual_chunk=1024/24"}), 7).regions,
+            Regions(DualChunk{.chunk = 1000, .local = 25, .trained = 1025}));
+  EXPECT_EQ(layer(overridden(plan, {"dual_chunk=1024/24", "dual_chunk=none"}), 7).regions, Regions{});
   EXPECT_TRUE(layer(overridden(plan, {"0-3:rope=none"}), 3).rotate.empty());
   EXPECT_FALSE(layer(overridden(plan, {"0-3:rope=none"}), 4).rotate.empty());
   EXPECT_FALSE(layer(overridden(preset_plan("qwen3-8b"), {"qk_norm=none"}), 0).qk_norm);
@@ -259,6 +263,9 @@ TEST(OverrideRefusals, TakeNoHostileWord) {
                                           "qk_norm=rms",
                                           "self_extend=4",
                                           "self_extend=0/10",
+                                          "dual_chunk=10",
+                                          "dual_chunk=10/10",
+                                          "self_extend=none",
                                           "offset=1e300",
                                           "query_scale=none",
                                           "rope_scaling=yarn,truncate=perhaps",

@@ -1,9 +1,11 @@
-// The library measures the ways and words the result (src/extend); here are the model and the exit code.
+// The library measures the ways and words the result (src/extend); here are the model, what a checkpoint says of them,
+// and the exit code.
 #include "extend/extend_command.h"
 
 #include <string>
 #include <utility>
 
+#include "extend/evaluation.h"
 #include "line/exit_code.h"
 #include "line/formatted.h"
 #include "line/model_argument.h"
@@ -21,7 +23,17 @@ int run_extend(const ExtendArguments& arguments) {
     // What --set changed no config says, so that patches start from nothing.
     const ExtensionStudy study =
         study_extension(plan, {.to = arguments.to, .from = arguments.from}, is_set ? std::string() : read.config);
-    return write_output(arguments.json ? to_json(study) + "\n" : describe(study));
+    std::string text = arguments.json ? to_json(study) : describe(study);
+    if (arguments.checkpoint) {
+      const Evaluation evaluation = evaluate(study, plan, arguments);
+      if (arguments.json) {
+        text.erase(text.find_last_not_of("\n}") + 1);  // one member more
+        text += ",\n  \"evaluation\": " + evaluation_json(evaluation) + "\n}";
+      } else {
+        text += evaluation_text(evaluation, study);
+      }
+    }
+    return write_output(arguments.json ? text + "\n" : text);
   } catch (const Error& error) {
     const Problem& problem = error.problem();
     if (problem.field == "from" || problem.field == "to") {

@@ -186,6 +186,11 @@ struct ExtendArguments {
   ModelWord model;
   std::int64_t to = 1;
   std::optional<std::int64_t> from;
+  std::optional<std::string> checkpoint;  // to measure the ways with; of the others of these, none without it
+  std::string text;
+  std::optional<std::string> tokenizer;
+  std::optional<std::string> results;
+  std::int64_t windows = 2;
   bool json = false;
 };
 // posenc bench rotate: whose shapes and frequencies are timed. Dtypes and numbers of tokens are fixed; threads are
