@@ -17,6 +17,7 @@
 #include "posenc/export.h"
 #include "posenc/override_plan.h"
 #include "posenc/plan.h"
+#include "posenc/tensor.h"
 
 namespace posenc::inline v0_2 {
 
@@ -25,6 +26,11 @@ struct ExtendOptions {
   // The length, in tokens, that the model was trained for before any rule. Omitted: what the rule's own numbers or the
   // plan's trained length say.
   std::optional<std::int64_t> from{};
+  // Queries and keys of the layer that is studied before their rotation, behind a norm if there is one, of any tokens
+  // of a model at work: [tokens, heads, head_dim] and [tokens, kv_heads, head_dim], of any dtype and strides; at most
+  // 2^22 elements of each count. Both or neither: entropies are then those of these, too.
+  ConstTensorView q{};
+  ConstTensorView k{};
 };
 
 // One way, or the model as it is.
@@ -42,6 +48,9 @@ struct Extension {
   // Of a softmax over `to` keys whose scores are those of independent queries and keys of variance 1 a channel, in
   // nats: ln(to) - variance / 2, exact for many keys. At `from` it is ExtensionStudy::entropy_before.
   double entropy = 0.0;
+  // Of the given queries at the last of `to` places, over keys that are drawn from the given ones, evenly at all
+  // distances: the mean over heads and some queries. Masks are not counted.
+  std::optional<double> entropy_of_given{};
   bool operator==(const Extension&) const = default;
 };
 
@@ -60,7 +69,8 @@ struct ExtensionStudy {
   std::int64_t to = 0;
   std::int64_t pairs = 0;
   double base = 0.0;
-  double entropy_before = 0.0;       // Extension::entropy at `from`, unscaled
+  double entropy_before = 0.0;  // Extension::entropy at `from`, unscaled
+  std::optional<double> entropy_of_given_before{};
   double cache_bytes = 0.0;          // the KV cache at `to`, 16 bits a number; the same for all
   std::vector<ExplainedKey> block;   // of the rule that is there
   std::vector<Extension> ways;       // "as it is" first

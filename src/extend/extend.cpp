@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/formatted.h"
+#include "extend/given_rows.h"
 #include "extend/ways.h"
 #include "posenc/error.h"
 #include "report/parts.h"
@@ -67,9 +68,18 @@ class Study {
       throw Error(kWhere, {"from", "be from 1 to 2^53 tokens", formatted("{}", *from)});
     }
     stretch_ = {*from, options.to};
+    if (options.q.empty() != options.k.empty()) {
+      throw Error(kWhere, {options.q.empty() ? "q" : "k", "be given with the other", "omitted"});
+    }
+    if (!options.q.empty()) given_.emplace(kWhere, layer_at(plan, place_), options.q, options.k);
     plain_ = rope_at(plan, place_);
     plain_.scaling = std::monostate{};
     trained_ = frequencies(plain_).inv_freq;
+    if (given_) {
+      LayerPlan layer = layer_at(plan, place_);
+      layer.regions = {};
+      of_given_before_ = given_->entropy(layer, plain_, frequencies(plain_), *from);
+    }
   }
 
   ExtensionStudy take(std::string_view config_json) {
@@ -80,6 +90,7 @@ class Study {
     out.to = stretch_.to;
     out.pairs = rope.pairs();
     out.base = rope.base;
+    out.entropy_of_given_before = of_given_before_;
     out.entropy_before = entropy(layer_at(plan_, place_), 1.0, stretch_.from);
     report::Lengths lengths;
     lengths.target = stretch_.to;
@@ -132,6 +143,7 @@ class Study {
       way.slowest_slower = std::max(way.slowest_slower, slower);
     }
     way.entropy = entropy(layer, now.attention_factor, stretch_.to);
+    if (given_) way.entropy_of_given = given_->entropy(layer, rope, now, stretch_.to);
   }
 
   // The largest distance that the rotation is asked for, which regions bound too.
@@ -188,7 +200,8 @@ class Study {
           "linear "
           "1000), and report a slight loss at the old one.",
           "Whether the model uses what is far: measure recall (a passkey) at several depths, not the loss alone.",
-          "Real queries and keys are not of one variance: the entropies are those of random ones."};
+          given_ ? "Whether queries and keys at the new length are like the given ones."
+                 : "Real queries and keys are not of one variance: the entropies are those of random ones."};
     }
   }
 
@@ -197,6 +210,8 @@ class Study {
   Stretch stretch_;
   Rope plain_{.pairing = Pairing::half};
   std::vector<double> trained_;
+  std::optional<GivenRows> given_;
+  std::optional<double> of_given_before_;
 };
 
 }  // namespace

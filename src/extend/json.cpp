@@ -38,6 +38,7 @@ void write(io::JsonWriter& json, const Extension& way) {
     json.member("slowest_slower", way.slowest_slower);
     json.member("attention_factor", way.attention_factor);
     json.member("entropy", way.entropy);
+    if (way.entropy_of_given) json.member("entropy_of_given", *way.entropy_of_given);
   }
   json.end_object();
 }
@@ -54,6 +55,7 @@ std::string to_json(const ExtensionStudy& study) {
   json.member("pairs", study.pairs);
   json.member("base", study.base);
   json.member("entropy_before", study.entropy_before);
+  if (study.entropy_of_given_before) json.member("entropy_of_given_before", *study.entropy_of_given_before);
   json.member("cache_bytes", study.cache_bytes);
   json.key("block");
   json.begin_array();

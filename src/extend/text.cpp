@@ -23,8 +23,9 @@ void add_block(plan::TextLines& lines, const ExtensionStudy& study) {
 
 void add_ways(plan::TextLines& lines, const ExtensionStudy& study) {
   lines.blank();
-  lines.add(0, formatted("{:<12} {:>7} {:>7} {:>9} {:>9} {:>9} {:>8}", "way", "beyond", "as were", "fastest", "slowest",
-                         "factor", "entropy"));
+  const bool has_given = study.entropy_of_given_before.has_value();
+  lines.add(0, formatted("{:<12} {:>7} {:>7} {:>9} {:>9} {:>9} {:>8}{}", "way", "beyond", "as were", "fastest",
+                         "slowest", "factor", "entropy", has_given ? "    given" : ""));
   for (const Extension& way : study.ways) {
     if (!way.refused.empty()) {
       lines.add(0, formatted("{:<12} {}", way.name, way.refused));
@@ -32,13 +33,17 @@ void add_ways(plan::TextLines& lines, const ExtensionStudy& study) {
     }
     lines.add(0, formatted("{:<12} {:>7} {:>7} {:>9} {:>9} {:>9} {:>8}", way.name, way.unseen, way.kept,
                            times(way.fastest_slower), times(way.slowest_slower), times(way.attention_factor),
-                           times(way.entropy)));
+                           times(way.entropy)) +
+                     (way.entropy_of_given ? formatted(" {:>8}", times(*way.entropy_of_given)) : ""));
   }
   lines.blank();
   lines.add(0,
             "beyond: pairs that meet angles they never had. as were: pairs that turn as without a rule. fastest, "
             "slowest: times that these pairs turn slower. factor: of cos and sin. entropy: of a softmax over all keys, "
-            "random ones, in nats");
+            "random ones, in nats" +
+                (has_given ? formatted(". given: of the given queries and keys, {:.3g} over {} keys as trained",
+                                       *study.entropy_of_given_before, study.from)
+                           : std::string()));
 }
 
 void add_patches(plan::TextLines& lines, const ExtensionStudy& study) {

@@ -1,7 +1,11 @@
 """posenc extend: what each way leaves of the trained range, by frequencies worked out here, and what it says of rules."""
+import cmath
 import json
 import math
+import pathlib
+import tempfile
 
+import tensors
 import tool
 from tool import posenc
 
@@ -78,6 +82,49 @@ class Extend(tool.ToolTest):
         self.assertEqual(block["factor"]["problem"], "times 2048 is 8192 tokens, and the trained length is 4096")
         self.assertEqual(study("deepseek-v3", "--to", 163840)["block"][0]["problem"], None)
         self.assertEqual(study("qwen3-8b", "--to", 131072)["block"], [])
+
+    def test_entropies_of_given_rows(self):
+        """Of one query and one key of each head, at every distance; by formulas written here."""
+        config = {**tool.SMALL, "max_position_embeddings": 256}
+        heads, kv_heads, width, to = 4, 2, 16, 700
+        q, k = (tensors.random_tensor((1, n, width), seed=n) for n in (heads, kv_heads))
+        with tempfile.TemporaryDirectory() as folder:
+            names = [pathlib.Path(folder) / f"{n}.npy" for n in "qk"]
+            tensors.write_npy(names[0], q)
+            tensors.write_npy(names[1], k)
+            text = json.dumps(config).encode()
+            found = study("-", "--to", to, "--q", names[0], "--k", names[1], stdin=text)
+            self.assertIn("entropy    given\n", posenc("extend", "-", "--to", to, "--q", names[0], "--k", names[1], stdin=text).out)
+            short = posenc("extend", "-", "--to", to, "--q", names[1], "--k", names[0], stdin=text)
+            self.assertEqual((short.code, short.out), (USAGE, ""))
+            self.assertIn("--q must have shape [tokens, 4, 16] but is [1, 2, 16]", short.err)
+            self.assertEqual(posenc("extend", "-", "--to", to, "--q", names[0], stdin=text).code, USAGE)
+
+        def entropy(layer, length):
+            rotate, total = layer["rotate"][0], 0.0
+            group, near = (layer["regions"]["group"], layer["regions"]["window"]) if layer["regions"] else (1, length)
+            for head in range(heads):
+                a = [complex(q.values[head * width + c], q.values[head * width + c + width // 2]) for c in range(width // 2)]
+                at = head * kv_heads // heads * width
+                b = [complex(k.values[at + c], k.values[at + c + width // 2]) for c in range(width // 2)]
+                scores = []
+                for distance in range(length):
+                    i, j = length - 1, length - 1 - distance
+                    apart = distance if distance < near else i // group + near - near // group - j // group
+                    scores.append(layer["softmax_scale"] * rotate["attention_factor"] ** 2 * sum(
+                        (x * y.conjugate() * cmath.exp(1j * w * apart)).real for x, y, w in zip(a, b, rotate["inv_freq"])))
+                weights = [math.exp(score) for score in scores]
+                total += math.log(sum(weights)) - sum(w * s for w, s in zip(weights, scores)) / sum(weights)
+            return total / heads
+
+        def layer(*words, length):
+            return json.loads(posenc("inspect", "-", "--json", "--length", length, *words, stdin=text).out)["stacks"][0]["layers"][0]
+
+        self.assertAlmostEqual(found["entropy_of_given_before"], entropy(layer(length=256), 256), delta=1e-6)
+        for name in ("as it is", "linear", "yarn", "self_extend"):
+            one = way(found, name)
+            words = [word for setting in one["settings"] for word in ("--set", setting)]
+            self.assertAlmostEqual(one["entropy_of_given"], entropy(layer(*words, length=to), to), delta=1e-6, msg=name)
 
     def test_in_words(self):
         run = posenc("extend", "qwen3-8b", "--to", 131072)

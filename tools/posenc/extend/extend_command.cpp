@@ -12,6 +12,7 @@
 #include "line/page.h"
 #include "line/text.h"
 #include "posenc/extend.h"
+#include "tensors/tensor_argument.h"
 
 namespace posenc::tool {
 
@@ -21,8 +22,22 @@ int run_extend(const ExtendArguments& arguments) {
   const Plan plan = with_settings(std::move(read.plan), arguments.model);
   try {
     // What --set changed no config says, so that patches start from nothing.
-    const ExtensionStudy study =
-        study_extension(plan, {.to = arguments.to, .from = arguments.from}, is_set ? std::string() : read.config);
+    ExtendOptions options{.to = arguments.to, .from = arguments.from};
+    std::vector<TensorArgument> given;
+    if (arguments.q) {
+      const std::vector<TensorWord> words{{"--q", *arguments.q}, {"--k", *arguments.k}};
+      check_standard_input(arguments.model.name, words);
+      for (const TensorWord& word : words) {
+        given.push_back(read_tensor_argument(word));
+        if (!dtype_of(given.back().data.type())) {
+          refuse(word, given.back(),
+                 formatted("expected f32, f16, bf16 or f64, got {}", name(given.back().data.type())));
+        }
+      }
+      options.q = given[0].data.view();
+      options.k = given[1].data.view();
+    }
+    const ExtensionStudy study = study_extension(plan, options, is_set ? std::string() : read.config);
     std::string text = arguments.json ? to_json(study) : describe(study);
     if (arguments.checkpoint) {
       const Evaluation evaluation = evaluate(study, plan, arguments);
@@ -36,7 +51,7 @@ int run_extend(const ExtendArguments& arguments) {
     return write_output(arguments.json ? text + "\n" : text);
   } catch (const Error& error) {
     const Problem& problem = error.problem();
-    if (problem.field == "from" || problem.field == "to") {
+    if (problem.field == "q" || problem.field == "k" || problem.field == "from" || problem.field == "to") {
       throw UsageError{printable(formatted("--{} must {} but is {}", problem.field, problem.must, problem.is))};
     }
     throw refused_of_model(arguments.model.name, error);
