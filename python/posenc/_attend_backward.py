@@ -98,8 +98,8 @@ def attend_backward(
     for name, is_asked in zip(named, asked):
         if is_asked and name in _WITH_GRADIENT:
             keywords[f"d_{name}"] = torch.empty(given[name].shape, dtype=torch.float32)
-    of_tables = {
-        name: torch.empty(table.shape, dtype=torch.float32)
+    of_tables = {  # a number (FIRE's c) is an array of one
+        name: torch.empty(table.shape or (1,), dtype=torch.float32)
         for name, table, is_asked in zip(names_of_tables(layer), weights, asked[len(inputs) :])
         if is_asked
     }
@@ -128,7 +128,7 @@ def attend_backward(
         for name, x in zip(named, inputs)
     ]
     of_weights = [
-        of_tables[name].to(x.dtype) if name in of_tables else x.new_empty(0)
+        of_tables[name].view(x.shape).to(x.dtype) if name in of_tables else x.new_empty(0)
         for name, x in zip(names_of_tables(layer), weights)
     ]
     return [gradients["d_q"], gradients["d_k"], gradients["d_v"], *of_inputs, *of_weights]

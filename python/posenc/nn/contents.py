@@ -118,7 +118,7 @@ class CoPE(ContentScheme):
 
 
 class ForgetGate(ContentScheme):
-    """FoX: ln f of each key, made of its hidden state by a projection. Its logit begins at a gate of nearly 1."""
+    """FoX: ln f of each key, made of its hidden state by a projection, which begins at gates of about a half."""
 
     def __init__(self, heads: int, width: int | None = None) -> None:
         super().__init__(_posenc.ForgetGate(), heads)

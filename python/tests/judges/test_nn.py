@@ -394,6 +394,31 @@ def test_a_content_scheme_is_trained(module):
         assert float(gradient.abs().max()) > 0, name
 
 
+# Learned slopes and what has no parameters are left out.
+KERNELS = [one for one in PLACES + CONTENTS if not isinstance(one, pn.ALiBi) and list(one.parameters())]
+
+
+@pytest.mark.parametrize("module", KERNELS, ids=lambda m: repr(m)[:40])
+def test_kernels_train_it(module):
+    """In float32, by the kernels, with the gradients that operations of torch give in double."""
+    module = copy.deepcopy(module)
+    random = Random(6)
+    for x in module.parameters():
+        x.data.copy_(random.between(0.1, 1.0, *x.shape))
+    q, k, v, d_out = (random(2, 4, 5, 8) for _ in range(4))
+    gradients = []
+    for dtype, backend in ((torch.float32, "kernel"), (torch.float64, "composed")):
+        one = copy.deepcopy(module).to(dtype)
+        out = one.attend(q.to(dtype), k.to(dtype), v.to(dtype), backend=backend)
+        gradients.append(torch.autograd.grad((out * d_out.to(dtype)).sum(), list(one.parameters())))
+    # A table's is that of a bias, summed over batch and heads.
+    bound = 2 * 4 * bounds.attended_gradient(q, k, v, d_out, 8**-0.5)
+    assert max(float(x.abs().max()) for x in gradients[1]) >= 4 * bound
+    for (name, _), by_kernel, in_double in zip(module.named_parameters(), *gradients):
+        assert by_kernel.shape == in_double.shape, name
+        assert float((by_kernel - in_double).abs().max()) <= bound, name
+
+
 # ---- Attention ----
 
 SIZES = {"heads": 4, "kv_heads": 2, "head_dim": 8, "value_dim": 8, "softmax_scale": 8**-0.5}
