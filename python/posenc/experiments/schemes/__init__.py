@@ -1,0 +1,1 @@
+"""Schemes, one a file: each has a SCHEME."""

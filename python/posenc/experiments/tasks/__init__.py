@@ -1,0 +1,1 @@
+"""Tasks, one a file: each has a TASK."""
