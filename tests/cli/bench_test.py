@@ -114,6 +114,20 @@ class BenchAttend(tool.ToolTest):
         [case] = data["kinds"][0]["cases"]  # an encoder does not decode
         self.assertEqual(case["operations"], 24 * 24 * 4 * 2 * (16 + 16))
 
+    def test_backward(self):
+        for case in self.measured("--tokens", "24")["kinds"][0]["cases"]:
+            self.assertIsNone(case["backward"])
+        self.model.write_text(json.dumps(T5), encoding="utf-8")  # whose table is learned
+        cases = self.measured("--tokens", "24", "--stack", "decoder", "--backward")["kinds"][0]["cases"]
+        self.assertEqual([(c["queries"], c["keys"], c["dtype"]) for c in cases], [(24, 24, "f32"), (24, 24, "bf16")])
+        for case in cases:
+            backward = case["backward"]
+            self.assertEqual(backward["operations"], 24 * 25 / 2 * 4 * 2 * (3 * 16 + 2 * 16))
+            for spread in (backward["seconds"], backward["of_multiply_adds"], backward["over_attend"]):
+                self.assertTrue(0 < spread["min"] <= spread["median"] <= spread["max"], case)
+            self.assertGreater(backward["over_attend"]["max"], 1)
+            self.assertLess(backward["of_multiply_adds"]["min"], 1)
+
     def test_page(self):
         got = posenc("bench", "attend", "--model", self.model, "--tokens", "24")
         self.assertEqual((got.code, got.err), (0, ""))
@@ -121,6 +135,10 @@ class BenchAttend(tool.ToolTest):
         for part in ("config.json", "decoder layers 0-2", "q [queries, 4, 16]", "one thread", "over no positions"):
             self.assertIn(part, got.out)
         self.assertEqual(sum(line.split()[:2] in (["24", "24"], ["1", "24"]) for line in got.out.splitlines()), 4)
+        got = posenc("bench", "attend", "--model", self.model, "--tokens", "24", "--backward")
+        self.assert_page(got.out)
+        self.assertEqual(sum(line.split()[:2] == ["24", "24"] for line in got.out.splitlines()), 4)
+        self.assertIn("over attend", got.out)
 
     def test_what_cannot_be_measured(self):
         self.assert_fails(posenc("bench", "attend", "--layer", "99"), 2, "--layer 99", "decoder 0-31")

@@ -1,5 +1,5 @@
-// posenc bench attend: one case. Four candidates alternate: multiply-adds on registers, one pass that reads the keys
-// and values, attend, and attend for the layer without positions, on the same tensors.
+// posenc bench attend: one case. Candidates alternate: multiply-adds on registers, one pass that reads the keys and
+// values, attend, attend for the layer without positions, on the same tensors, and attend_backward.
 #include "bench/attend_speed.h"
 
 #include <algorithm>
@@ -15,6 +15,8 @@
 #include "huge_memory.h"
 #include "multiply_add.h"
 #include "posenc/attend.h"
+#include "posenc/attend_backward.h"
+#include "posenc/named_weights.h"
 #include "read_memory.h"
 #include "tensors/byte_parts.h"
 
@@ -118,6 +120,51 @@ int calls_of(const std::function<void()>& run) {
   return static_cast<int>(std::clamp(kTimedSeconds / (bench::wall_seconds() - start), 1.0, kTimedCalls));
 }
 
+// The backward pass of a call, and what it writes.
+class Backward {
+ public:
+  // lse and out are those of `forward`, which has run.
+  Backward(const AttendSpeedCase& which, const AttendArgs& forward)
+      : d_out_(which.queries, which.layer.heads, which.layer.value_dim, which.dtype),
+        d_q_(which.queries, which.layer.heads, which.layer.head_dim, which.dtype),
+        d_k_(which.keys, which.layer.kv_heads, which.layer.head_dim, which.dtype),
+        d_v_(which.keys, which.layer.kv_heads, which.layer.value_dim, which.dtype),
+        names_(gradient_names(which.layer, forward.weights)) {
+    for (const std::string& name : names_) {
+      const std::vector<std::int64_t> shape = gradient_shape(which.layer, forward.weights, name);
+      std::int64_t count = 1;
+      for (const std::int64_t size : shape) count *= size;
+      float* const data = numbers_.emplace_back(static_cast<std::size_t>(count)).data();
+      TensorView view = tensor(data, {count});
+      if (shape.size() == 2) view = tensor(data, {shape[0], shape[1]});
+      if (shape.size() == 3) view = tensor(data, {shape[0], shape[1], shape[2]});
+      learned_.push_back({name, view});
+    }
+    args_ = {.q = forward.q,
+             .k = forward.k,
+             .v = forward.v,
+             .weights = forward.weights,
+             .inputs = forward.inputs,
+             .out = forward.out,
+             .lse = forward.lse,
+             .d_out = d_out_.view(),
+             .d_q = d_q_.view(),
+             .d_k = d_k_.view(),
+             .d_v = d_v_.view(),
+             .d_weights = learned_,
+             .parallel = forward.parallel,
+             .isa = forward.isa};
+  }
+  void run(const LayerPlan& layer) const { (void)attend_backward(layer, args_); }
+
+ private:
+  Heads d_out_, d_q_, d_k_, d_v_;
+  std::vector<std::string> names_;
+  std::vector<std::vector<float>> numbers_;
+  std::vector<NamedGradient> learned_;
+  AttendBackwardArgs args_;
+};
+
 // The ratio of what two candidates do in a second, round by round: (work / time) over (work_over / time_over). ratios()
 // gives time_over / time.
 Spread rate_ratio(const Candidate& of, double work, const Candidate& over, double work_over) {
@@ -187,6 +234,8 @@ AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const Threa
   const Seen shown = seen(which);
   // A multiplication and an addition for each channel: head_dim of them for QK^T, value_dim for PV.
   const double operations = 2.0 * shown.pairs * static_cast<double>(layer.heads * (layer.head_dim + layer.value_dim));
+  std::vector<float> lse(static_cast<std::size_t>(which.queries * layer.heads));
+  if (which.backward) args.lse = tensor(lse.data(), {which.queries, layer.heads});
   const int calls = calls_of([&] { (void)attend(layer, args); });
   const auto read = [&] {
     for (const Heads* x : {&k, &v}) {
@@ -212,6 +261,12 @@ AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const Threa
   if (!(plain == layer)) {
     candidates.push_back({.name = "no positions", .run = [&] { (void)attend(plain, plain_args); }, .calls = calls});
   }
+  std::optional<Backward> backward;
+  if (which.backward) {
+    backward.emplace(which, args);
+    const auto run = [&] { backward->run(layer); };
+    candidates.push_back({.name = "backward", .run = run, .calls = calls_of(run)});
+  }
   bench::take_turns(candidates, kAttendRounds, pool == nullptr ? bench::thread_seconds : bench::wall_seconds);
   const Candidate& attending = candidates[2];
   // Operations of all threads, for the same time.
@@ -222,7 +277,17 @@ AttendSpeed measure_attention(const AttendSpeedCase& which, Isa isa, const Threa
                      .of_multiply_adds = rate_ratio(attending, operations, candidates[0], limit),
                      .of_reading = bench::ratios(candidates[1], attending),
                      .over_plain = {}};
-  if (candidates.size() > 3) result.over_plain = bench::ratios(attending, candidates[3]);
+  if (!(plain == layer)) result.over_plain = bench::ratios(attending, candidates[3]);
+  if (backward) {
+    const Candidate& timed = candidates.back();
+    // QK^T again, d_q and d_k: three of head_dim; d_v and d_out v^T: two of value_dim.
+    const double of_backward =
+        2.0 * shown.pairs * static_cast<double>(layer.heads * (3 * layer.head_dim + 2 * layer.value_dim));
+    result.backward = {.operations = of_backward,
+                       .backward = bench::spread(timed.seconds),
+                       .of_multiply_adds = rate_ratio(timed, of_backward, candidates[0], limit),
+                       .over_attend = bench::ratios(timed, attending)};
+  }
   return result;
 }
 

@@ -24,6 +24,15 @@ struct AttendSpeedCase {
   std::int64_t keys = 0;
   DType dtype = DType::f32;
   Products products = Products::f32;  // allowed
+  bool backward = false;              // timed too
+};
+
+// With gradients of q, k, v and of everything that the layer has learned.
+struct BackwardSpeed {
+  double operations = 0.0;         // as AttendSpeed's: scores again, and four products of their size
+  bench::Spread backward;          // seconds of one call
+  bench::Spread of_multiply_adds;  // as AttendSpeed's
+  bench::Spread over_attend;       // time over that of the forward pass
 };
 
 struct AttendSpeed {
@@ -35,6 +44,7 @@ struct AttendSpeed {
   bench::Spread of_multiply_adds;
   bench::Spread of_reading;
   std::optional<bench::Spread> over_plain;  // time over that without positions; nothing of a layer that has none
+  std::optional<BackwardSpeed> backward;    // if asked for
 };
 
 // Odd: the median is one of the rounds.

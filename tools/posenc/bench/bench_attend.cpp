@@ -68,8 +68,8 @@ std::vector<Size> sizes_of(const LayerPlan& layer, const BenchAttendArguments& a
     for (const std::int64_t tokens : kPrompts) out.push_back({tokens, tokens});
     out.push_back({1, kCached});
   }
-  // Bidirectional attention does not decode, but cross-attention of a decoder does.
-  if (layer.mask.kind == MaskKind::bidirectional && !arguments.cross) out.pop_back();
+  // Bidirectional attention does not decode, but cross-attention of a decoder does; nothing is learned by decoding.
+  if ((layer.mask.kind == MaskKind::bidirectional && !arguments.cross) || arguments.backward) out.pop_back();
   return out;
 }
 
@@ -116,7 +116,8 @@ std::vector<MeasuredLayer> measure_all(std::vector<TimedLayer> layers, const Ben
       draw_inputs(layer, size.queries, size.keys, tables);
       for (const DType dtype : dtypes) {
         progress.show("measuring", done++, cases);
-        const AttendSpeedCase one_case{layer, tables, size.queries, size.keys, dtype, arguments.products};
+        const AttendSpeedCase one_case{
+            layer, tables, size.queries, size.keys, dtype, arguments.products, arguments.backward};
         try {
           measured.all.push_back({size, dtype, measure_attention(one_case, arguments.isa, threads.pool())});
         } catch (const Error& error) {  // tables that do not fit the layer; what attend refuses
@@ -153,6 +154,11 @@ std::vector<std::string> attend_row(const MeasuredAttend& m) {
           s.over_plain ? ratio_text(*s.over_plain) : "no positions"};
 }
 
+std::vector<std::string> backward_row(const MeasuredAttend& m, const BackwardSpeed& s) {
+  return {std::to_string(m.size.queries),        std::to_string(m.size.keys),    std::string(name(m.dtype)),
+          three_digits(s.backward.median * 1e3), ratio_text(s.of_multiply_adds), ratio_text(s.over_attend)};
+}
+
 void add_layer(Page& page, const MeasuredLayer& measured) {
   const LayerPlan& layer = measured.timed.layer;
   page.blank();
@@ -164,8 +170,13 @@ void add_layer(Page& page, const MeasuredLayer& measured) {
   for (const ScoreTerm& term : layer.score) page.entry(2, "score", kColumn, score_text(term));
   page.entry(2, "mask", kColumn, mask_text(layer.mask));
   std::vector<std::vector<std::string>> rows{{"queries", "keys", "dtype", "ms", "limit", "of it", "over no positions"}};
-  for (const MeasuredAttend& m : measured.all) rows.push_back(attend_row(m));
+  std::vector<std::vector<std::string>> backward{{"queries", "keys", "dtype", "backward, ms", "of FMA", "over attend"}};
+  for (const MeasuredAttend& m : measured.all) {
+    rows.push_back(attend_row(m));
+    if (m.speed.backward) backward.push_back(backward_row(m, *m.speed.backward));
+  }
   page.table(2, rows);
+  if (backward.size() > 1) page.table(2, backward);
 }
 
 std::string attend_bench_text(const std::vector<MeasuredLayer>& layers, const Plan& plan,
@@ -190,7 +201,14 @@ std::string attend_bench_text(const std::vector<MeasuredLayer>& layers, const Pl
 
 // ---- JSON ----
 
-// `over_no_positions` is null of a layer that has none.
+std::string backward_json(const BackwardSpeed& s) {
+  return json_object({{"operations", json_number(s.operations)},
+                      {"seconds", spread_json(s.backward)},
+                      {"of_multiply_adds", spread_json(s.of_multiply_adds)},
+                      {"over_attend", spread_json(s.over_attend)}});
+}
+
+// `over_no_positions` is null of a layer that has none, `backward` where it was not asked for.
 std::string attend_measured_json(const MeasuredAttend& m) {
   const AttendSpeed& s = m.speed;
   return json_object({{"queries", std::to_string(m.size.queries)},
@@ -201,7 +219,8 @@ std::string attend_measured_json(const MeasuredAttend& m) {
                       {"seconds", spread_json(s.attend)},
                       {"of_multiply_adds", spread_json(s.of_multiply_adds)},
                       {"of_reading", spread_json(s.of_reading)},
-                      {"over_no_positions", s.over_plain ? spread_json(*s.over_plain) : "null"}});
+                      {"over_no_positions", s.over_plain ? spread_json(*s.over_plain) : "null"},
+                      {"backward", s.backward ? backward_json(*s.backward) : "null"}});
 }
 
 std::string layer_json(const MeasuredLayer& measured) {

@@ -53,6 +53,7 @@ Command read_bench_attend(const Given& given) {
                            .threads = threads_given(given).value_or(1),
                            .isa = isa_given(given),
                            .products = products_given(given),
+                           .backward = given.has("--backward"),
                            .json = given.has("--json")};
   if (const auto dtype = given.choice("--dtype", {"f32", "f16", "bf16"})) {
     out.dtype = std::array{DType::f32, DType::f16, DType::bf16}[*dtype];
@@ -83,6 +84,8 @@ CommandSpec bench_attend_spec() {
            products_option(),
            {.names = "--stack", .value = "NAME", .description = "decoder, encoder, vision, ..."},
            {.names = "--cross", .description = "The layers' cross-attention to an encoder, not their self-attention"},
+           {.names = "--backward",
+            .description = "The backward pass too, with gradients of all that is learned; then decode is not timed"},
            {.names = "--json", .description = "The measurements as JSON"}},
       .footer =
           "The limits are peak FLOP/s, multiply-adds on registers (FMA), and memory\n"
@@ -92,6 +95,7 @@ CommandSpec bench_attend_spec() {
           "Examples:\n"
           "  posenc bench attend\n"
           "  posenc bench attend --model gemma-3-4b --tokens 2048 --dtype bf16\n"
+          "  posenc bench attend --model t5-base --tokens 512 --backward\n"
           "  posenc bench attend --model llama-3.1-8b --threads 2 --isa avx2\n\n",
       .read = read_bench_attend};
 }

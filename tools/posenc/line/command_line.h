@@ -217,6 +217,7 @@ struct BenchAttendArguments {
   std::int64_t threads = 1;
   Isa isa = Isa::automatic;
   Products products = Products::f32;
+  bool backward = false;
   bool json = false;
 };
 // Which table posenc properties prints: without a flag the properties, else that of --list, --cost, and so on.
