@@ -19,6 +19,7 @@ import embeddings
 import rotation
 import taking_turns
 import torch
+import training
 
 import posenc
 
@@ -42,6 +43,7 @@ def cases(given: argparse.Namespace) -> list[taking_turns.Case]:
         *rotation.cases(given.tokens, given.threads),
         *embeddings.cases(given.tokens, given.threads),
         *attention.cases(given.tokens, given.keys, given.threads),
+        *training.cases(given.tokens),
         *calls.cases(),
     ]
     return [case for case in every if not given.case or case.name.startswith(tuple(given.case))]

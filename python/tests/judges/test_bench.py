@@ -37,6 +37,8 @@ def bound_of(name):
         # on either side a sum below 8.
         return (26 * (math.log(1e4) + 3) + 2 + 2 * 8) * 2.0**-24
     heads = torch.full((1, 40, 128), 18 / math.sqrt(128))
+    if name.startswith("training/"):
+        return bounds.attended_gradient(heads, heads, heads, heads, 1 / math.sqrt(128), 40.0)
     return bounds.attended(heads, heads, torch.tensor(6.0), 1 / math.sqrt(128), 40.0)
 
 
