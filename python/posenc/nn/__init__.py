@@ -13,8 +13,26 @@ All is computed by posenc.torch (attend, rotate), which is differentiable in eve
 """
 
 from .attention import Attention, KVCache
-from .biases import ALiBi, ClippedRelativeBias, Fire, Kerple, MlpRelativeBias, Sandwich, T5RelativeBias
-from .contents import CoPE, DisentangledAttention, ForgetGate, ShawRelative, ShawRelativeValues, TransformerXLRelative
+from .biases import (
+    ALiBi,
+    ClippedRelativeBias,
+    Fire,
+    GridRelativeBias,
+    Kerple,
+    MlpRelativeBias,
+    Sandwich,
+    T5RelativeBias,
+)
+from .contents import (
+    CoPE,
+    DecomposedRelative,
+    DisentangledAttention,
+    ForgetGate,
+    ShawRelative,
+    ShawRelativeValues,
+    TransformerXLRelative,
+    XLNetRelative,
+)
 from .plans import from_plan, from_transformers, module_of
 from .positions import LearnedPositions, SinusoidalPositions
 from .rotary import AxialRotary, PixelRotary, RotaryEmbedding
@@ -26,9 +44,11 @@ __all__ = [
     "AxialRotary",
     "ClippedRelativeBias",
     "CoPE",
+    "DecomposedRelative",
     "DisentangledAttention",
     "Fire",
     "ForgetGate",
+    "GridRelativeBias",
     "KVCache",
     "Kerple",
     "LearnedPositions",
@@ -42,6 +62,7 @@ __all__ = [
     "SinusoidalPositions",
     "T5RelativeBias",
     "TransformerXLRelative",
+    "XLNetRelative",
     "from_plan",
     "from_transformers",
     "module_of",

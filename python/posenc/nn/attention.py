@@ -10,8 +10,26 @@ from torch import Tensor, nn
 from .. import _posenc
 from .._composed.rotation import Rotation, rotated
 from .._composed.rows import rows_of
-from .biases import ALiBi, ClippedRelativeBias, Fire, Kerple, MlpRelativeBias, Sandwich, T5RelativeBias
-from .contents import CoPE, DisentangledAttention, ForgetGate, ShawRelative, ShawRelativeValues, TransformerXLRelative
+from .biases import (
+    ALiBi,
+    ClippedRelativeBias,
+    Fire,
+    GridRelativeBias,
+    Kerple,
+    MlpRelativeBias,
+    Sandwich,
+    T5RelativeBias,
+)
+from .contents import (
+    CoPE,
+    DecomposedRelative,
+    DisentangledAttention,
+    ForgetGate,
+    ShawRelative,
+    ShawRelativeValues,
+    TransformerXLRelative,
+    XLNetRelative,
+)
 from .published import renamed
 from .scheme import Attends, SchemeModule
 
@@ -42,6 +60,7 @@ def term_module(scheme: Any, layer: _posenc.LayerPlan, width: int, **options: An
         _posenc.Alibi: ALiBi,
         _posenc.T5Bias: T5RelativeBias,
         _posenc.ClippedBias: ClippedRelativeBias,
+        _posenc.GridBias: GridRelativeBias,
         _posenc.Kerple: Kerple,
         _posenc.Fire: Fire,
         _posenc.MlpBias: MlpRelativeBias,
@@ -54,6 +73,10 @@ def term_module(scheme: Any, layer: _posenc.LayerPlan, width: int, **options: An
         made = ShawRelative(heads, head_dim, **numbers, **options)
     elif isinstance(scheme, _posenc.TransformerXl):
         made = TransformerXLRelative(heads, head_dim, options.pop("channels", width), **numbers, **options)
+    elif isinstance(scheme, _posenc.XlNet):
+        made = XLNetRelative(heads, head_dim, options.pop("channels", width), **numbers, **options)
+    elif isinstance(scheme, _posenc.DecomposedHw):
+        made = DecomposedRelative(heads, head_dim, (scheme.rows + 1) // 2)
     elif isinstance(scheme, _posenc.Deberta):
         made = DisentangledAttention(heads, head_dim, options.pop("channels", width), **numbers, **options)
     elif isinstance(scheme, _posenc.ContextualPosition):
@@ -163,7 +186,7 @@ class Attention(nn.Module):
                 self.q_norm = _Norm(norm, heads, head_dim, norm.weighted and norm.weighted_queries, norm_epsilon)
             self.k_norm = _Norm(norm, kv_heads, head_dim, norm.weighted, norm_epsilon)
         self._norm_follows = norm is not None and norm.order == "after" and bool(self._rotations)
-        rows = max([1, *(getattr(term, "rows", 1) for term in made)])
+        rows = max([1, *(term.rows for term in made if isinstance(term, DisentangledAttention))])
         self._attend = Attends(layer, self.tables(torch.ones(()).expand(rows, self.width)))
 
     def _load_from_state_dict(self, state: dict[str, Tensor], prefix: str, *others: Any, **more: Any) -> None:

@@ -1,6 +1,6 @@
 """Score terms that know places alone: each gives its bias, [heads, queries, keys], to any attention.
 
-ALiBi arXiv 2108.12409, T5 1910.10683, KERPLE 2205.09921, FIRE 2310.04418, Sandwich 2212.10356
+ALiBi arXiv 2108.12409, T5 1910.10683, Swin 2103.14030, KERPLE 2205.09921, FIRE 2310.04418, Sandwich 2212.10356
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ class PlaceBias(SchemeModule):
         keys = queries if keys is None else keys
         parameter = next(iter(self.parameters()), None)
         device = torch.device("cpu" if parameter is None and device is None else device or parameter.device)  # type: ignore[union-attr]
+        return self._matrix(queries, keys, device, dtype, 1, {})
+
+    def _matrix(self, queries: int, keys: int, device: Any, dtype: Any, axes: int, given: dict[str, Any]) -> Tensor:
         names = ("q_positions", "k_positions", "q_order", "k_order", "cu_seqlens_q", "cu_seqlens_k")
-        rows = rows_of(1, 1, queries, keys, device, dict.fromkeys(names))
+        rows = rows_of(axes, 1, queries, keys, device, {**dict.fromkeys(names), **given})
         q = torch.zeros(1, self.heads, queries, 1, device=device, dtype=dtype)
         k = torch.zeros(1, self.heads, keys, 1, device=device, dtype=dtype)
         call = Call(q, k, rows, self.heads, self.heads, 1.0, {"k_order": None})
@@ -71,6 +74,31 @@ class ClippedRelativeBias(PlaceBias):
 
     def tables(self, **others: Any) -> dict[str, Any] | None:
         return {"table": self.table}
+
+
+class GridRelativeBias(PlaceBias):
+    """Swin: a learned number per head and difference of row and column, within windows of rows x columns tokens. table:
+    [(2 rows - 1) (2 columns - 1), heads], Swin's relative_position_bias_table. Attention takes positions [2, tokens]."""
+
+    def __init__(self, heads: int, rows: int, columns: int) -> None:
+        super().__init__(_posenc.GridBias(rows=rows, columns=columns), heads)
+        self.table = nn.Parameter(torch.randn((2 * rows - 1) * (2 * columns - 1), heads) * 0.02)
+        self.sides = (rows, columns)
+
+    def positions(self, *, device: Any = None) -> Tensor:
+        """[2, rows * columns]: row and column of each token of a window."""
+        lines = [torch.arange(side, device=device) for side in self.sides]
+        return torch.stack(torch.meshgrid(*lines, indexing="ij")).flatten(1)
+
+    def tables(self, **others: Any) -> dict[str, Any] | None:
+        return {"table": self.table}
+
+    def forward(  # type: ignore[override]  # the window says how many
+        self, *, device: Any = None, dtype: Any = torch.float32
+    ) -> Tensor:
+        """[heads, tokens, tokens] of a window."""
+        at = self.positions(device=self.table.device if device is None else device)
+        return self._matrix(at.shape[1], at.shape[1], at.device, dtype, 2, {"q_positions": at, "k_positions": at})
 
 
 class Kerple(PlaceBias):

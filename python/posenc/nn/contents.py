@@ -1,6 +1,7 @@
 """Score terms that know what queries and keys hold: forward(q, k, v) is attention by them alone.
 
-Shaw 1803.02155, Transformer-XL 1901.02860, DeBERTa 2006.03654, CoPE 2405.18719, the forgetting transformer 2503.02130
+Shaw 1803.02155, Transformer-XL 1901.02860, XLNet 1906.08237, DeBERTa 2006.03654, MViT 2112.01526, CoPE 2405.18719, the
+forgetting transformer 2503.02130
 """
 
 from __future__ import annotations
@@ -68,6 +69,39 @@ class TransformerXLRelative(ContentScheme):
     def tables(self, **others: Any) -> dict[str, Any] | None:
         biases = {"content_bias": self.content_bias, "position_bias": self.position_bias}
         return {"projection": self.projection.weight, **{name: x for name, x in biases.items() if x is not None}}
+
+
+class XLNetRelative(ContentScheme):
+    """XLNet: Transformer-XL's terms, and (q_i + s) . E[same segment or not]. projection is its r, content_bias r_w_bias,
+    position_bias r_r_bias, segment_bias r_s_bias, segments seg_embed; with them a call needs q_segments and k_segments."""
+
+    def __init__(self, heads: int, head_dim: int, channels: int, *, segments: bool = True, **scheme: Any) -> None:
+        super().__init__(_posenc.XlNet(**scheme), heads)
+        self.projection = nn.Linear(channels, heads * head_dim, bias=False)
+        self.content_bias = nn.Parameter(torch.zeros(heads, head_dim))
+        self.position_bias = nn.Parameter(torch.zeros(heads, head_dim))
+        self.segment_bias = nn.Parameter(torch.zeros(heads, head_dim)) if segments else None
+        self.segments = nn.Parameter(torch.randn(2, heads, head_dim) / math.sqrt(head_dim)) if segments else None
+
+    def tables(self, **others: Any) -> dict[str, Any] | None:
+        biases = {"content_bias": self.content_bias, "position_bias": self.position_bias}
+        out: dict[str, Any] = {"positions": {"projection": self.projection.weight, **biases}}
+        if self.segments is not None:
+            out |= {"segment_bias": self.segment_bias, "segments": self.segments}
+        return out
+
+
+class DecomposedRelative(ContentScheme):
+    """MViT, SAM: q_i . Eh[h_i - h_j] + q_i . Ew[w_i - w_j] in windows of side x side tokens, at positions [2, tokens]. rows,
+    columns: [2 side - 1, head_dim], rel_pos_h and rel_pos_w."""
+
+    def __init__(self, heads: int, head_dim: int, side: int) -> None:
+        super().__init__(_posenc.DecomposedHw(rows=2 * side - 1), heads)
+        self.rows = nn.Parameter(torch.zeros(2 * side - 1, head_dim))
+        self.columns = nn.Parameter(torch.zeros(2 * side - 1, head_dim))
+
+    def tables(self, **others: Any) -> dict[str, Any] | None:
+        return {"rows": self.rows, "columns": self.columns}
 
 
 class DisentangledAttention(ContentScheme):

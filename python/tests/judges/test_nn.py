@@ -355,6 +355,7 @@ CONTENTS = [
     pn.ShawRelativeValues(4, 8, 3, 2),
     pn.TransformerXLRelative(4, 8, 12),
     pn.DisentangledAttention(4, 8, 12, buckets=4, max_distance=12),
+    pn.XLNetRelative(4, 8, 12, segments=False),
     pn.CoPE(4, 8, 6),
 ]
 
@@ -417,6 +418,68 @@ def test_kernels_train_it(module):
     for (name, _), by_kernel, in_double in zip(module.named_parameters(), *gradients):
         assert by_kernel.shape == in_double.shape, name
         assert float((by_kernel - in_double).abs().max()) <= bound, name
+
+
+def test_grid_bias_is_swins():
+    from transformers.models.swin.modeling_swin import SwinRelativePositionBias
+
+    theirs = SwinRelativePositionBias(4, (3, 5))
+    torch.nn.init.normal_(theirs.relative_position_bias_table)
+    ours = pn.GridRelativeBias(4, 3, 5)
+    ours.load_state_dict({"table": theirs.relative_position_bias_table.detach()})
+    assert torch.equal(ours(), theirs()[0])
+
+
+def test_attention_in_windows_is_trained():
+    """Swin's and SAM's layers with positions of a window, against their formulas."""
+    random, at = Random(4), pn.GridRelativeBias(1, 3, 3).positions()
+    for scheme in (posenc.GridBias(rows=3, columns=3), posenc.DecomposedHw(rows=5)):
+        layer = posenc.LayerPlan(**SIZES, score=(scheme,), mask=posenc.Mask(kind="bidirectional"))
+        attention = pn.from_plan(layer).double()
+        for x in attention.parameters():
+            x.data.copy_(random(*x.shape) * 0.5)
+        hidden = random(2, 9, 32)
+        out = attention(hidden, q_positions=at, k_positions=at)
+        q, k, v = (
+            p(hidden).unflatten(-1, (-1, 8)).transpose(1, 2)
+            for p in (attention.q_proj, attention.k_proj, attention.v_proj)
+        )
+        (term,) = attention.terms
+        if isinstance(term, pn.GridRelativeBias):
+            bias = term(dtype=torch.float64)
+        else:
+            row, column = (place[:, None] - place + 2 for place in at)
+            bias = torch.einsum("bhic,ijc->bhij", q, term.rows[row] + term.columns[column])
+        scores = q @ k.repeat_interleave(2, 1).mT * 8**-0.5 + bias
+        wanted = attention.o_proj((scores.softmax(-1) @ v.repeat_interleave(2, 1)).transpose(1, 2).flatten(2))
+        assert float((out - wanted).abs().max()) <= bounds.in_double(float(wanted.abs().max()) * 40, 400)
+        for one, other in zip(*(torch.autograd.grad(y.sum(), list(term.parameters())) for y in (out, wanted))):
+            assert float(other.abs().max()) > 0 and torch.allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+def test_xlnet_is_that_of_transformers():
+    """With segments and both terms of positions; from_plan makes it."""
+    config = hf.XLNetConfig(d_model=32, n_layer=1, n_head=4, d_inner=32, vocab_size=50, dropout=0.0)
+    theirs = hf.XLNetModel(config).double().eval()
+    inner = theirs.layer[0].rel_attn
+    random = Random(5)
+    for x in inner.parameters():
+        x.data.copy_(random(*x.shape) * 0.3)
+    ours = pn.from_plan(posenc.read_plan(config), width=32).double()
+    names = {"q_proj": "q", "k_proj": "k", "v_proj": "v", "o_proj": "o", "terms.0.projection": "r"}
+    state = {f"{name}.weight": getattr(inner, of).detach().flatten(1) for name, of in names.items()}
+    state = {name: x if name.startswith("o_proj") else x.T for name, x in state.items()}
+    for name, of in {"content": "r_w_bias", "position": "r_r_bias", "segment": "r_s_bias"}.items():
+        state[f"terms.0.{name}_bias"] = getattr(inner, of).detach()
+    ours.load_state_dict({**state, "terms.0.segments": inner.seg_embed.detach()})
+    hidden, segments = random(1, 7, 32), torch.tensor([0, 0, 0, 1, 1, 1, 0])
+    made = {}
+    inner.layer_norm.register_forward_pre_hook(lambda module, given: made.update(out=given[0]))
+    theirs(inputs_embeds=hidden, token_type_ids=segments[None])
+    of = segments.to(torch.int32)
+    out = ours(hidden, q_segments=of, k_segments=of)
+    wanted = made["out"].transpose(0, 1) - hidden if made["out"].shape[0] == 7 else made["out"] - hidden
+    assert float((out - wanted).detach().abs().max()) <= bounds.in_single(float(wanted.detach().abs().max()) * 8, 64)
 
 
 # ---- Attention ----
@@ -508,8 +571,8 @@ def test_compiled_and_checkpointed():
 def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match="the layer must be of attention but is of none"):
         pn.from_plan(posenc.LayerPlan(kind="none"))
-    with pytest.raises(ValueError, match="GridBias must have a module, but has none"):
-        pn.Attention(posenc.LayerPlan(**SIZES, score=(posenc.GridBias(rows=2, columns=2),)), 32)
+    with pytest.raises(ValueError, match="DistanceLogits must have a module, but has none"):
+        pn.Attention(posenc.LayerPlan(**SIZES, score=(posenc.DistanceLogits(extent=4, channels=3),)), 32)
     with pytest.raises(ValueError, match="terms must be of the layer's score"):
         pn.Attention(LAYERS["cope"], 32, terms=[pn.ALiBi(4)])
     with pytest.raises(ValueError, match="rel_embeddings must be given"):
