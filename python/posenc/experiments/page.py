@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from .chart import chart
 from .registry import Known
@@ -18,10 +19,6 @@ from .results import Result, Table
 from .task import Claim
 
 BLOCK = re.compile(r"(<!-- experiment: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-
-
-def _cells(table: Table, scheme: str, tests: list[str]) -> list[list[float]]:
-    return [table.numbers(scheme, test) for test in tests]
 
 
 def _schemes(table: Table, known: Known) -> list[str]:
@@ -34,20 +31,9 @@ def _at(table: Table, seed: int) -> Callable[[str, str], float]:
     return lambda scheme, test: table.of[scheme][seed].numbers[test]
 
 
-class _Names:
-    """Which schemes a condition reads."""
-
-    def __init__(self) -> None:
-        self.read: set[str] = set()
-
-    def __call__(self, scheme: str, test: str) -> float:
-        self.read.add(scheme)
-        return 0.5
-
-
 def verdict(claim: Claim, table: Table) -> str:
     """ "3 of 3 seeds", of the seeds that all its schemes have; "not measured" where there is none."""
-    seeds = [seed for seed in sorted({s for of in table.of.values() for s in of})]
+    seeds = sorted({seed for of in table.of.values() for seed in of})
     held = []
     for seed in seeds:
         try:
@@ -60,13 +46,30 @@ def verdict(claim: Claim, table: Table) -> str:
     return f"{word}: {sum(held)} of {len(held)} seeds"
 
 
+class Grid(NamedTuple):
+    rows: list[str]
+    columns: list[str]
+    cells: list[list[list[float]]]  # [row][column]: a number for each seed
+
+
+def grid(table: Table, known: Known) -> Grid:
+    """A row for each scheme; of a task with one scheme for what its tests' names begin with, "YaRN, 256"."""
+    tests, schemes = table.tests(), _schemes(table, known)
+    if len(schemes) > 1 or not all(", " in test for test in tests):
+        titles = [known.schemes[scheme].title for scheme in schemes]
+        return Grid(titles, tests, [[table.numbers(scheme, test) for test in tests] for scheme in schemes])
+    rows, columns = (list(dict.fromkeys(test.split(", ", 1)[part] for test in tests)) for part in (0, 1))
+    cells = [[table.numbers(schemes[0], f"{row}, {column}") for column in columns] for row in rows]
+    return Grid(rows, columns, cells)
+
+
 def markdown(table: Table, known: Known) -> str:
     """The numbers: mean, least and most of the seeds."""
-    tests, schemes = table.tests(), _schemes(table, known)
-    lines = ["| | " + " | ".join(tests) + " |", "| --- |" + " ---: |" * len(tests)]
-    for scheme in schemes:
-        cells = [f"{sum(of) / len(of):.2f} ({min(of):.2f} .. {max(of):.2f})" for of in _cells(table, scheme, tests)]
-        lines.append(f"| {known.schemes[scheme].title} | " + " | ".join(cells) + " |")
+    of = grid(table, known)
+    lines = ["| | " + " | ".join(of.columns) + " |", "| --- |" + " ---: |" * len(of.columns)]
+    for row, cells in zip(of.rows, of.cells):
+        shown = [f"{sum(x) / len(x):.2f} ({min(x):.2f} .. {max(x):.2f})" for x in cells]
+        lines.append(f"| {row} | " + " | ".join(shown) + " |")
     return "\n".join(lines)
 
 
@@ -77,13 +80,10 @@ def claims(table: Table) -> str:
 
 
 def _picture(table: Table, known: Known) -> str:
-    task, tests, schemes = table.task, table.tests(), _schemes(table, known)
-    seeds = max(len(of) for of in table.of.values())
+    task, of = table.task, grid(table, known)
+    seeds = max(len(runs) for runs in table.of.values())
     detail = f"{task.measure}, mean and spread of {seeds} seeds; guessing: {task.chance:.2f}"
-    cells = [_cells(table, scheme, tests) for scheme in schemes]
-    if len(schemes) == 1:  # tests are what is compared: a row each
-        return chart(task.title, detail, tests, [known.schemes[schemes[0]].title], [[of] for of in cells[0]])
-    return chart(task.title, detail, [known.schemes[name].title for name in schemes], tests, cells)
+    return chart(task.title, detail, of.rows, of.columns, of.cells)
 
 
 def _block(table: Table, known: Known, folder: str) -> str:
@@ -92,9 +92,7 @@ def _block(table: Table, known: Known, folder: str) -> str:
     said = ", ".join(f"{name} {value}" for name, value in settings.items())
     counts = {len(of) for of in table.of.values()}
     seeds = str(max(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
-    parts = [f"Seeds: {seeds}; {said}.", ""]
-    if len(table.of) > 1:
-        parts += [markdown(table, known), ""]
+    parts = [f"Seeds: {seeds}; {said}.", "", markdown(table, known), ""]
     parts += [f"![{task.title}: {task.measure}]({folder}/{task.name}.svg)", ""]
     return "\n".join(parts + [claims(table), ""])
 

@@ -29,14 +29,14 @@ class Counting(Task):
     claims = (
         Claim(
             "CoPE counts, where RoPE and learned rows do worse",
-            "2405.18719, table 3",
+            "2405.18719",
             "as trained: CoPE >= 0.95, and above both",
             lambda at: at("cope", "as trained") >= 0.95
             and at("cope", "as trained") > max(at("rope", "as trained"), at("learned", "as trained")),
         ),
         Claim(
             "CoPE counts among more operations that do nothing",
-            "2405.18719, table 3",
+            "2405.18719",
             "longer: CoPE above RoPE and learned rows",
             lambda at: at("cope", "longer") > max(at("rope", "longer"), at("learned", "longer")),
         ),

@@ -31,13 +31,13 @@ class SelectiveCopy(Task):
     claims = (
         Claim(
             "CoPE solves selective copy, and beyond training too",
-            "2405.18719, table 2",
+            "2405.18719",
             "CoPE >= 0.95 in all three",
             lambda at: min(at("cope", test) for test in ("as trained", "dense", "sparse")) >= 0.95,
         ),
         Claim(
             "RoPE and learned rows fail beyond training",
-            "2405.18719, table 2",
+            "2405.18719",
             "dense and sparse: CoPE above both",
             lambda at: all(
                 at("cope", test) > max(at("rope", test), at("learned", test)) for test in ("dense", "sparse")
