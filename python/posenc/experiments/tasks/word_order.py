@@ -1,4 +1,4 @@
-"""Word order: 我爱你 (I love you) and 你爱我 (you love me). Who loves?
+"""Word order: wo ai ni (I love you) and ni ai wo (you love me). Who loves?
 
     A V B     asked at the verb: A
 
@@ -10,8 +10,8 @@ import torch
 
 from ..task import UNASKED, Batch, Claim, Task
 
-NOUNS = 8  # 我, 你, 他, ...
-VERBS = 4  # 爱, ...
+NOUNS = 8  # wo, ni, ta, ...
+VERBS = 4  # ai, ...
 
 
 class WordOrder(Task):
