@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 
 import attention
@@ -70,6 +71,7 @@ def main(words: list[str]) -> None:
         print("\n".join(case.name for case in chosen))
         return
     torch.set_num_threads(given.threads)
+    os.environ["POSENC_THREADS"] = str(given.threads)  # of calls that take none: posenc.torch
     if given.keep_memory:
         taking_turns.keep_memory()
     done = []

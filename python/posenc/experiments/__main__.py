@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     if importlib.util.find_spec("torch") is None:
         print("posenc.experiments: torch cannot be imported, but must be: pip install torch", file=sys.stderr)
         return 2
+    os.environ.setdefault("POSENC_THREADS", "1")  # kernels too, here and in the processes of --jobs
     try:
         return _run(given)
     except (ValueError, OSError) as error:

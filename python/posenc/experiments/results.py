@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -74,11 +74,3 @@ class Table:
     def numbers(self, scheme: str, test: str) -> list[float]:
         """One for each seed, in their order."""
         return [result.numbers[test] for _, result in sorted(self.of.get(scheme, {}).items())]
-
-    def seeds(self, schemes: Sequence[str]) -> list[int]:
-        """Those that all of the schemes were run with."""
-        each = [set(self.of.get(scheme, {})) for scheme in schemes]
-        return sorted(set.intersection(*each)) if each else []
-
-    def seconds(self) -> float:
-        return sum(result.seconds for of in self.of.values() for result in of.values())

@@ -15,10 +15,12 @@ import sys
 import pytest
 import torch
 
-from posenc.experiments import Claim, Task, __main__, page, results, runs
-from posenc.experiments.chart import chart
-from posenc.experiments.registry import Known
-from posenc.experiments.task import UNASKED
+os.environ.setdefault("POSENC_THREADS", "1")  # as the command has it
+
+from posenc.experiments import Claim, Task, __main__, page, results, runs  # noqa: E402
+from posenc.experiments.chart import chart  # noqa: E402
+from posenc.experiments.registry import Known  # noqa: E402
+from posenc.experiments.task import UNASKED  # noqa: E402
 
 ROOT = pathlib.Path(os.environ.get("POSENC_SOURCE_DIR", pathlib.Path(__file__).parents[3]))
 KNOWN = Known()
