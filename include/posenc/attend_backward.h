@@ -45,6 +45,10 @@ struct AttendBackwardArgs {
   ConstTensorView lse{};
   ConstTensorView d_out{};  // the gradient of out: its shape
   ConstTensorView d_lse{};  // the gradient of lse: its shape; omitted: 0
+  // Where k and v are a part of the keys (MergeArgs in attend.h), out and lse those of all parts: what attend was given
+  // as carry for this part, before it added to it. What depends on outputs alone is in the gradients of each part, and
+  // counts once: that of the sinks, and of inv_freq where outputs are rotated back.
+  ConstTensorView carry{};
 
   // Written, of the shapes of q, k, v; each may be omitted. Of paged keys d_k and d_v have the rows of the call, and
   // not its pages: [tokens, kv_heads, head_dim].
@@ -56,6 +60,10 @@ struct AttendBackwardArgs {
   TensorView d_bias{};
   TensorView d_log_forget{};
   TensorView d_row_gate{};
+  // Of parts of the keys, which are passed from the first to the last: for each query, the gradient that the parts
+  // before give to the gates of this one; then, with what this one gives to those after it. Like lse; omitted: none
+  // come before.
+  TensorView d_carry{};  // read and written
 
   Parallel parallel{};
   Isa isa = Isa::automatic;

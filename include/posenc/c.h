@@ -511,6 +511,8 @@ typedef struct posenc_attend_backward_args {
   posenc_tensor d_bias;
   posenc_tensor d_log_forget;
   posenc_tensor d_row_gate;
+  posenc_tensor carry;    // read; of a part of the keys
+  posenc_tensor d_carry;  // read and written
   int32_t (*keep_going)(void* keep_going_context);  // as for posenc_attend
   void* keep_going_context;
   int64_t threads;  // at most so many; 0: all
@@ -563,6 +565,7 @@ POSENC_API posenc_status posenc_attend_linear(const posenc_attend_linear_args* a
 #endif
 
 #include "posenc/c_porting.h"
+#include "posenc/distributed/c.h"
 
 // NOLINTEND(readability-identifier-naming)
 #endif  // POSENC_C_H

@@ -11,6 +11,7 @@
 #include "posenc/diagnose.h"            // what a port's rotation did
 #include "posenc/diagnose_attention.h"  // what a port's attention did
 #include "posenc/diagnose_weights.h"    // in which order a checkpoint has its channels
+#include "posenc/distributed/shard.h"   // how a batch is dealt to ranks
 #include "posenc/emit.h"                // a layer as code
 #include "posenc/error.h"
 #include "posenc/extend.h"          // Error, FileError, Result

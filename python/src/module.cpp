@@ -33,6 +33,7 @@ NB_MODULE(_posenc, m) {
   posenc::python::bind_attend(m);
   posenc::python::bind_attend_backward(m);
   posenc::python::bind_linear(m);
+  posenc::python::bind_shard(m);
   posenc::python::bind_named_weights(m);
   posenc::python::bind_tensor_file(m);
   posenc::python::bind_reference(m);

@@ -43,6 +43,7 @@ void bind_attend_backward(nb::module_& module);
 void bind_prepared_layer(nb::module_& module);
 void bind_reference(nb::module_& module);
 void bind_reference_backward(nb::module_& module);
+void bind_shard(nb::module_& module);
 
 // "threads: int = 0, isa: typing.Literal[...] = 'automatic'": how many threads at most, 0 for all of the process's
 // pool, and which kernels.

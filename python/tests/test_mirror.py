@@ -22,7 +22,7 @@ EXCEPTIONS = {
             "AddInputArgs AttendArgs AttendBackwardArgs AttendLinearArgs AttendLinearBackwardArgs AttendPages AttendPart AttentionDumpArgs CacheArgs"
             " CheckPortOptions CompareOptions ConvertArgs CostSizes DecayOptions DiagnoseArgs EmitOptions ExtendOptions Fope GrapeBias GrapePlane"
             " GridSettings InputArgs KeyNorm LayerInputs LayerWeights MergeArgs NamedGradient NamedTensor NamedWeight Pages PermuteArgs Pope"
-            " PrepareInputOptions PrepareOptions QueryKeyRows ReadOptions RelativeLogits ReportOptions RerotateArgs RotateArgs RowPlaces TableGrid"
+            " PrepareInputOptions PrepareOptions QueryKeyRows ReadOptions RelativeLogits ReportOptions RerotateArgs RotateArgs RowPlaces ShardArgs ShardCostArgs TableGrid"
             " TableOptions TensorFileOptions VectorFileOptions VectorInputs WriteOptions"
         ).split(),
         ARGUMENTS,
@@ -35,6 +35,7 @@ EXCEPTIONS = {
     "Standing": "standing gives a pair",
     "Info": "info gives a dict",
     "LineAllocator": "where the rows of a table lie is its own affair",
+    "HeadRange": "heads_of_rank gives a pair",
     "PositionRange": "a whole number",
     "are_weights": "posenc diagnose has it",
     **dict.fromkeys("Extension ExplainedKey ExtensionStudy".split(), "members of the JSON of study_extension"),
@@ -58,7 +59,7 @@ def without_comments(text):
 def declared():
     """The names of public functions, structs, classes: (name, header). Enumerations are words in Python."""
     found = []
-    for header in sorted((ROOT / "include" / "posenc").glob("*.h")):
+    for header in sorted((ROOT / "include" / "posenc").rglob("*.h")):
         if header.name in OTHER_HEADERS:
             continue
         text = without_comments(header.read_text())

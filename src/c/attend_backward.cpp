@@ -34,6 +34,7 @@ bool passed_back(const posenc_attend_backward_args& given) {
                                  .lse = of("lse", given.lse),
                                  .d_out = of("d_out", given.d_out),
                                  .d_lse = of("d_lse", given.d_lse),
+                                 .carry = of("carry", given.carry),
                                  .d_q = of("d_q", given.d_q),
                                  .d_k = of("d_k", given.d_k),
                                  .d_v = of("d_v", given.d_v),
@@ -41,6 +42,7 @@ bool passed_back(const posenc_attend_backward_args& given) {
                                  .d_bias = of("d_bias", given.d_bias),
                                  .d_log_forget = of("d_log_forget", given.d_log_forget),
                                  .d_row_gate = of("d_row_gate", given.d_row_gate),
+                                 .d_carry = of("d_carry", given.d_carry),
                                  .parallel = parallel_of(given.threads, given.executor),
                                  .keep_going = keep_going_of(given.keep_going, given.keep_going_context)});
 }

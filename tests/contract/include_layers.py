@@ -19,6 +19,7 @@ LAYERS = {
     "src/kernels": {"kernels", "cstddef", "cstdint", "immintrin.h", "arm_neon.h"},
     "src/cpu": {"std", "public", "cpu", "kernels", "math", "base", "fmt", "cpuid.h", "sys/auxv.h",
                 "sys/syscall.h", "unistd.h"},
+    "src/shard": {"std", "public", "shard", "cpu", "math", "base", "fmt"},
     "src/io": {"std", "public", "io", "base", "fmt", "rapidjson", "fcntl.h", "sys/file.h", "sys/mman.h", "sys/stat.h",
                "sys/statvfs.h", "unistd.h"},
     "src/plan": {"std", "public", "plan", "io", "math", "base", "fmt"},

@@ -87,6 +87,8 @@ nb::object backward_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb:
   const ConstArray lse_array(lse, {kAttendBackward, "lse"});
   const ConstArray d_out_array(d_out, {kAttendBackward, "d_out"});
   const ConstArray d_lse(popped(keywords, "d_lse"), {kAttendBackward, "d_lse"});
+  const ConstArray carry(popped(keywords, "carry"), {kAttendBackward, "carry"});
+  const Array d_carry(popped(keywords, "d_carry"), {kAttendBackward, "d_carry"});
   const Numbers<std::int32_t> blocks(popped(keywords, "block_table"), {kAttendBackward, "block_table"});
   // Of paged keys gradients have the rows of the call.
   const auto rows_of = [&](const ConstTensorView& x) {
@@ -105,7 +107,9 @@ nb::object backward_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb:
                           .out = out_array.view(),
                           .lse = lse_array.view(),
                           .d_out = d_out_array.view(),
-                          .d_lse = d_lse.view()};
+                          .d_lse = d_lse.view(),
+                          .carry = carry.view(),
+                          .d_carry = d_carry.view()};
   args.d_q = asked.take(keywords, "d_q", true, q, common.q().dtype, shape_of(common.q()));
   args.d_k = asked.take(keywords, "d_k", true, k, common.k().dtype, rows_of(common.k()));
   args.d_v = asked.take(keywords, "d_v", true, v, common.v().dtype, rows_of(common.v()));
@@ -139,7 +143,10 @@ void bind_attend_backward(nb::module_& m) {
           "or an array to write into. d_bias, d_log_forget, d_row_gate: likewise of inputs, float32, and not by "
           "default. Of paged keys d_k and d_v have the rows of the call, [tokens, kv_heads, channels]. d_weights: True "
           "for all that gradient_names lists, float32; or a mapping from names to arrays of float32 or float64, which "
-          "are written. Returns a dict by these words; 'd_weights' is a dict by name.\n\n") +
+          "are written. Returns a dict by these words; 'd_weights' is a dict by name.\n\n"
+          "Where k and v are a part of the keys of a scheme that sums along them, and out and lse those of all parts: "
+          "carry, what attend was given for this part; d_carry, read and written, from the first part to the "
+          "last.\n\n") +
       kWeightsDoc + kInputsDoc +
       "\n\nGradients are the same to the bit for any number of threads. ValueError, before anything is written, for "
       "what does not fit. The GIL is released; Ctrl-C ends the call.";
@@ -151,7 +158,7 @@ void bind_attend_backward(nb::module_& m) {
        "d_k: bool | ArrayLike = True, d_v: bool | ArrayLike = True, d_weights: bool | "
        "collections.abc.Mapping[str, ArrayLike] = False, d_bias: bool | ArrayLike = False, d_log_forget: bool | "
        "ArrayLike = False, "
-       "d_row_gate: bool | ArrayLike = False, " +
+       "d_row_gate: bool | ArrayLike = False, carry: ArrayLike | None = None, d_carry: ArrayLike | None = None, " +
        how_signature() + ") -> dict[str, typing.Any]"},
       doc.c_str(), &backward_call, nb::arg("layer"), nb::arg("q"), nb::arg("k"), nb::arg("v"), nb::arg("out"),
       nb::arg("lse"), nb::arg("d_out"), nb::arg("keywords"));

@@ -14,6 +14,7 @@
 #include "cpu/call/heads_view.h"
 #include "cpu/call/tensor_memory.h"
 #include "math/check/check_attend.h"
+#include "posenc/error.h"
 
 namespace posenc::cpu {
 namespace {
@@ -43,11 +44,9 @@ bool sums_along_keys(const ScoreTerm& term) {
   return std::holds_alternative<ContextualPosition>(term) || std::holds_alternative<ForgetGate>(term);
 }
 
-// One number for each query and head has room for one such scheme.
 void check_carry(const LayerPlan& layer, const AttendArgs& args) {
   if (args.carry.empty()) return;
-  const std::int64_t sums = std::ranges::count_if(layer.score, sums_along_keys);
-  if (sums != 1) math::refuse("carry", "belong to one scheme that sums along the keys", formatted("of {}", sums));
+  require_sum_along_keys(kAttend, "carry", layer);
   const ConstTensorView& q = args.q;
   if (q.rank == 4) math::require_shape("carry", args.carry, {q.shape[0], layer.heads, q.shape[2]});
   if (q.rank == 3) math::require_shape("carry", args.carry, {q.shape[0], layer.heads});
@@ -137,6 +136,12 @@ void check_orders(const char* field, std::span<const std::int64_t> orders) {
 }
 
 }  // namespace
+
+void require_sum_along_keys(std::string_view where, const char* field, const LayerPlan& layer) {
+  const std::int64_t sums = std::ranges::count_if(layer.score, sums_along_keys);
+  if (sums == 1) return;
+  throw Error(where, {field, "belong to one scheme that sums along the keys", formatted("of {}", sums)});
+}
 
 // The shared checks see a paged cache as a packed tensor of as many tokens as cu_seqlens_k says.
 math::CallSizes check_attend_call(const LayerPlan& layer, const AttendArgs& args) {

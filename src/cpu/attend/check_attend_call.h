@@ -1,6 +1,8 @@
 // What a call of attend must keep to besides math/check/check_attend.h: dtypes, strides, memory, pages of the KV cache.
 #pragma once
 
+#include <string_view>
+
 #include "math/call_rows.h"
 #include "posenc/attend.h"
 
@@ -8,5 +10,8 @@ namespace posenc::cpu {
 
 // Throws Error for the first thing that does not fit.
 math::CallSizes check_attend_call(const LayerPlan& layer, const AttendArgs& args);
+
+// One number for each query and head, as `field` has, has room for one scheme whose scores depend on the keys after.
+void require_sum_along_keys(std::string_view where, const char* field, const LayerPlan& layer);
 
 }  // namespace posenc::cpu

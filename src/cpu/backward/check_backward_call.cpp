@@ -73,6 +73,7 @@ Named all_read(const AttendBackwardArgs& args) {
           {"lse", args.lse},
           {"d_out", args.d_out},
           {"d_lse", args.d_lse},
+          {"carry", args.carry},
           {"bias", args.inputs.bias},
           {"attn_mask", args.inputs.attn_mask},
           {"log_forget", args.inputs.log_forget},
@@ -85,7 +86,8 @@ Named all_written(const AttendBackwardArgs& args) {
             {"d_v", args.d_v},
             {"d_bias", args.d_bias},
             {"d_log_forget", args.d_log_forget},
-            {"d_row_gate", args.d_row_gate}};
+            {"d_row_gate", args.d_row_gate},
+            {"d_carry", args.d_carry}};
   for (const NamedGradient& one : args.d_weights) {
     out.emplace_back(formatted("d_weights[\"{}\"]", one.name), one.gradient);
   }
@@ -123,6 +125,7 @@ AttendArgs forward_args(const AttendBackwardArgs& args) {
           .weights = args.weights,
           .inputs = args.inputs,
           .lse = written(args.lse),
+          .carry = written(args.carry),
           .parallel = args.parallel,
           .isa = args.isa};
 }
@@ -141,6 +144,9 @@ math::CallSizes check_backward_call(const LayerPlan& layer, const AttendBackward
   check_numbers("d_bias", args.d_bias, args.inputs.bias);
   check_numbers("d_log_forget", args.d_log_forget, args.inputs.log_forget);
   check_numbers("d_row_gate", args.d_row_gate, args.inputs.row_gate);
+  if (!args.d_carry.empty()) require_sum_along_keys(kAttendBackward, "d_carry", layer);
+  math::check_gradient(kAttendBackward, "d_carry", args.d_carry, args.lse, kOfNumbers);
+  require_aligned("d_carry", args.d_carry);
   math::check_gradients(kAttendBackward, layer, args.weights, args.d_weights, kOfWeights);
   for (const NamedGradient& one : args.d_weights) {
     require_aligned(formatted("d_weights[\"{}\"]", one.name), one.gradient);

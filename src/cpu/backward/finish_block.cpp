@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "cpu/attend/lane_rows.h"
+#include "cpu/attend/query_numbers.h"
 #include "cpu/backward/backward_unit.h"
 #include "cpu/backward/bias_gradients.h"
 #include "cpu/call/row_floats.h"
@@ -100,6 +101,12 @@ struct FinishTerm {
   }
   // Behind the last row of E stands the last row again.
   void operator()(const math::Running& term) const {
+    if (const TensorView& carry = backward.args.d_carry; !carry.empty()) {
+      for (std::int64_t l = 0; l < block.lanes.used; ++l) {
+        const Lane& lane = block.lanes.lane[index(l)];
+        number_of(carry, lane.row, lane.head) = block.gates_before[index(l)];
+      }
+    }
     AlignedFloats& own = block.of_term[t];
     float* const last = own.data() + (term.count - 1) * lanes();
     for (std::int64_t l = 0; l < lanes(); ++l) last[l] += last[lanes() + l];

@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "cpu/attend/lane_rows.h"
+#include "cpu/attend/query_numbers.h"
 #include "cpu/call/row_floats.h"
 #include "cpu/lower/weight_reader.h"
 
@@ -142,6 +143,12 @@ void begin(const BackwardCall& backward, std::span<const Lane> lanes, RowScratch
   block.delta.fill(0.0F);
   block.of_sink = 0.0;
   block.gates_before.fill(0.0F);
+  if (const TensorView& before = backward.args.d_carry; !before.empty()) {
+    for (std::int64_t l = 0; l < own.used; ++l) {
+      const Lane& lane = own.lane[index(l)];
+      block.gates_before[index(l)] = number_of(before, lane.row, lane.head);
+    }
+  }
   block.q_rows.resize(index(backward.regions() * own.lanes * backward.key_width));
   for (std::int64_t r = 0; r < backward.regions(); ++r) {
     padded_rows(own.q.data() + r * channels * own.lanes, own.lanes, channels, backward.key_width,

@@ -68,8 +68,8 @@ void mark_wanted(BackwardCall& backward) {
   for (std::size_t t = 0; t < lowered.first_term.size(); ++t) {
     const std::size_t end = t + 1 < lowered.first_term.size() ? lowered.first_term[t + 1] : lowered.terms.size();
     const bool is_gate = std::holds_alternative<ForgetGate>(backward.call.layer.score[t]);
-    const bool is_wanted =
-        is_gate ? !backward.args.d_log_forget.empty() : asks_for_any(backward, prefix_of_scheme(backward, t));
+    const bool is_wanted = is_gate ? !backward.args.d_log_forget.empty() || !backward.args.d_carry.empty()
+                                   : asks_for_any(backward, prefix_of_scheme(backward, t));
     for (std::size_t n = lowered.first_term[t]; n < end; ++n) backward.wants[n] = is_wanted ? 1 : 0;
   }
   backward.wants_values = asked(backward, "value_table") != nullptr;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cpu/attend/place_vectors.h"
+#include "cpu/attend/query_numbers.h"
 #include "cpu/attend/sine_rows.h"
 #include "cpu/backward/bias_gradients.h"
 #include "cpu/backward/raise.h"
@@ -329,9 +330,11 @@ void raise_term(const ContextualPosition& scheme, const ScoreWeights&, const Rai
 void raise_term(const DistanceLogits&, const ScoreWeights&, const Raising&) {}
 
 // P(o) sums what is at most at o: a gate has a part in P of its own order and of all above. Of a score P(last) - P(o).
+// Keys of the parts before (d_carry) have no P(o) here.
 void raise_term(const ForgetGate&, const ScoreWeights&, const Raising& raising) {
   const TensorView& to = raising.backward.args.d_log_forget;
-  if (to.empty()) return;
+  const TensorView& carry = raising.backward.args.d_carry;
+  if (to.empty() && carry.empty()) return;
   const AttendCall& call = raising.backward.call;
   const auto& term = raising.term<math::Column>();
   for (const math::SequenceRows& s : call.rows.sequences) {
@@ -344,8 +347,15 @@ void raise_term(const ForgetGate&, const ScoreWeights&, const Raising& raising) 
         own[index(row)] = -raising.rows().of_keys[index(h * call.lowered.k_rows + row)];
       for (std::int64_t row = s.q_first; row < s.q_first + s.q_count; ++row) {
         const std::int32_t last = term.last_keys[index(row)];
-        if (last >= 0) own[index(last)] += raising.rows().of_queries[index(h * call.lowered.q_rows + row)];
+        double of_query = raising.rows().of_queries[index(h * call.lowered.q_rows + row)];
+        if (!carry.empty()) {
+          float& carried = number_of(carry, row, h);
+          of_query += static_cast<double>(carried);
+          carried = static_cast<float>(of_query);
+        }
+        if (last >= 0) own[index(last)] += of_query;
       }
+      if (to.empty()) continue;
       double sum = 0.0;
       for (auto next = keys.begin(); next != keys.end();) {
         const std::int64_t order = call.rows.k_order[index(*next)];

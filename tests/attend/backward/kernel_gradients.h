@@ -35,6 +35,8 @@ class KernelGradients {
                   DType dtype = DType::f32, const std::vector<std::int64_t>& bias = {});
 
   Gradients by_kernels(Isa isa, const BackwardWay& way = {});
+  // Of parts of the keys, cut at these, from 0 to their number: f32 and causal, rank 3, without a bias.
+  Gradients by_parts(Isa isa, const std::vector<std::int64_t>& cuts);
   Gradients by_formulas();
   // The reference's, where each number that the gradients are made of, tables included, is moved by `by` of itself.
   Gradients moved(double by, std::uint64_t seed);

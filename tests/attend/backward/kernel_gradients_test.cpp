@@ -38,7 +38,7 @@ class Comparison {
   }
 
   void compare(const SchemeCase& scheme, const Arrangement& arrangement, Places places, DType dtype = DType::f32,
-               const std::vector<std::int64_t>& bias = {}) {
+               const std::vector<std::int64_t>& bias = {}, const std::vector<std::int64_t>& cuts = {}) {
     if (!fits(scheme, arrangement, places)) return;
     if (arrangement.orders_are_given && sums_gates(scheme.layer)) return;
     const std::string where = scheme.name + ", " + arrangement.name + " " + std::to_string(arrangement.queries) + "/" +
@@ -49,7 +49,7 @@ class Comparison {
     const Gradients wanted = gradients.by_formulas();
     const std::vector<double> bounds = bounds_of(gradients, wanted, arrangement, dtype);
     for (OfIsa& own : isas_) {
-      const Gradients is = gradients.by_kernels(own.isa);
+      const Gradients is = cuts.empty() ? gradients.by_kernels(own.isa) : gradients.by_parts(own.isa, cuts);
       ASSERT_EQ(is.all.size(), wanted.all.size());
       for (std::size_t n = 0; n < is.all.size(); ++n) {
         ASSERT_EQ(is.all[n].name, wanted.all[n].name);
@@ -185,6 +185,24 @@ TEST(KernelGradients, HoldForEveryWidth) {
     }
   }
   EXPECT_EQ(wide.expect(), calls);
+}
+
+// As ring attention has them, for every scheme: those that sum along the keys pass on what gates are owed.
+TEST(KernelGradients, OfPartsOfTheKeysAddUp) {
+  Comparison parted("gradients of parts of the keys");
+  const Arrangement causal{.name = "causal", .mask = {.kind = MaskKind::causal}, .queries = 33, .keys = 90};
+  std::size_t turn = 0;
+  for (const SchemeCase& scheme : all_schemes()) {
+    const auto* values = std::get_if<RotatedValues>(&scheme.layer.value);
+    const std::int64_t sums = std::ranges::count_if(scheme.layer.score, [](const ScoreTerm& term) {
+      return std::holds_alternative<ContextualPosition>(term) || std::holds_alternative<ForgetGate>(term);
+    });
+    // Outputs that are rotated back have a share in each part's gradient of the frequencies.
+    if (scheme.batches_only || sums > 1 || (values != nullptr && values->inverse_on_output)) continue;
+    if (sums == 0 && !scheme.layer.sinks && turn++ % 4 != 0) continue;
+    parted.compare(scheme, causal, Places::scattered, DType::f32, {}, {0, 13, 14, 70, 90});
+  }
+  EXPECT_GT(parted.expect(), 15U);
 }
 
 // A matrix of biases has a gradient of its own shape, summed where it is broadcast.
