@@ -1,0 +1,228 @@
+"""What a call is given, checked here on each rank, and then among all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import _posenc
+from .._graph_arguments import Layer
+from ._agreement import agree
+from ._attend import Call
+from ._exchange import Exchange, Traffic
+from ._heads import lacks
+from ._parts import Inputs, Keys, Parts, sums_along_keys
+from ._schedule import Piece, Rows, digest, schedule_of
+
+_WHERE = "distributed.attend"
+MODES = ("ring", "all_gather", "ulysses", "hybrid")
+_SHORT = (torch.float32, torch.float16, torch.bfloat16)
+_digests: dict[int, tuple[Any, str]] = {}
+
+
+def refuse(field: str, must: str, given: Any) -> None:
+    raise ValueError(f"[{_WHERE}] {field} must {must} but is {given}")
+
+
+def group_of(group: Any) -> Any:
+    """A ProcessGroup of it; None is that of all ranks."""
+    if group is not None and hasattr(group, "get_group") and hasattr(group, "mesh_dim_names"):
+        if group.ndim != 1:
+            refuse("group", "be a mesh of one dimension, such as mesh['cp']", f"of {group.ndim}")
+        return group.get_group()
+    return group
+
+
+def _digest(of: _posenc.Sharding) -> str:
+    found = _digests.get(id(of))
+    if found is None:
+        if len(_digests) >= 64:
+            _digests.clear()
+        found = _digests[id(of)] = (of, digest(of))
+    return found[1]
+
+
+def _check_tensor(name: str, x: Any, rank: int, tokens: int, heads: int, channels: int, dtypes: Any) -> None:
+    if not isinstance(x, Tensor):
+        raise TypeError(f"[{_WHERE}] {name} must be a tensor but is a {type(x).__name__}")
+    if hasattr(x, "placements"):
+        refuse(name, "be this rank's own tensor, of .to_local(),", "a DTensor")
+    if x.device.type != "cpu":
+        refuse(name, "be on the CPU, where posenc's kernels compute the parts,", f"on {x.device}")
+    if x.dtype not in dtypes:
+        refuse(name, f"be of {', '.join(str(one)[6:] for one in dtypes)}", f"of {x.dtype}")
+    if x.dim() != rank or rank not in (3, 4):
+        refuse(name, f"have {rank if rank in (3, 4) else '3 or 4'} dimensions", f"of {x.dim()}")
+    of = (x.shape[0], x.shape[1], x.shape[2]) if rank == 3 else (x.shape[2], x.shape[1], x.shape[3])
+    if of != (tokens, heads, channels):
+        refuse(name, f"be of {tokens} tokens, {heads} heads and {channels} channels", f"of {of[0]}, {of[1]} and {of[2]}")
+
+
+def _numbers(name: str, x: Tensor, batch: int, tokens: int, heads: int, rank: int) -> Tensor:
+    """[rows, heads] as the parts have them: [tokens, heads] or [batch, heads, tokens]."""
+    if tuple(x.shape) != (batch * tokens, heads):
+        refuse(name, f"be of shape [{batch * tokens}, {heads}]", list(x.shape))
+    return x if rank == 3 else x.view(batch, tokens, heads).transpose(1, 2)
+
+
+def _segments(name: str, x: Tensor, batch: int, tokens: int, rank: int) -> Tensor:
+    if tuple(x.shape) != (batch * tokens,):
+        refuse(name, f"be of shape [{batch * tokens}]", list(x.shape))
+    x = x.to(torch.int32)
+    return x if rank == 3 else x.view(batch, tokens)
+
+
+def _matrix(name: str, x: Tensor, batch: int, heads: int, queries: int, keys: int) -> Tensor:
+    x = x[(None,) * (4 - x.dim())]
+    wanted = (batch, heads, queries, keys)
+    if x.dim() != 4 or any(n not in (1, size) for n, size in zip(x.shape, wanted)):
+        refuse(name, f"be of shape {list(wanted)}, this rank's queries and all keys, or 1 on an axis", list(x.shape))
+    return x
+
+
+def _checked(
+    q: Any, k: Any, v: Any, layer: Any, mode: str, exchange: Exchange, queries: Any, keys: Any, dealt: int, given: Any, tables: Any
+) -> dict[str, Tensor]:
+    """The inputs in the shapes of _parts.py. ValueError for what this rank alone can tell."""
+    plan = layer.plan
+    if layer.kernel_lacks:
+        refuse("layer", "be one that the kernels compute", f"with {layer.kernel_lacks}")
+    if mode not in MODES:
+        refuse("mode", f"be one of {', '.join(MODES)}", repr(mode))
+    for name, of in (("sharding", queries), ("key_sharding", keys)):
+        if not isinstance(of, _posenc.Sharding):
+            raise TypeError(f"[{_WHERE}] {name} must be a posenc.Sharding, of posenc.shard, but is a {type(of).__name__}")
+        if len(of.ranks) != exchange.ranks:
+            refuse(name, f"deal to the {exchange.ranks} ranks of the group", f"to {len(of.ranks)}")
+    if queries.documents != keys.documents:
+        refuse("key_sharding", f"have the {queries.documents} documents of sharding", f"of {keys.documents}")
+    if exchange.ranks % dealt:
+        refuse("ulysses_ranks", f"divide the {exchange.ranks} ranks of the group", dealt)
+    if dealt > 1 and lacks(plan):
+        refuse("mode", "be ring or all_gather for this layer", f"{mode!r}, which deals heads, and the layer has {lacks(plan)}")
+    if sums_along_keys(plan) > 1 and mode in ("ring", "hybrid"):
+        refuse("mode", "be all_gather or ulysses for a layer with several schemes that sum along the keys", repr(mode))
+    rank = q.dim() if isinstance(q, Tensor) else 3
+    tokens, key_tokens = len(queries.ranks[exchange.rank].rows), len(keys.ranks[exchange.rank].rows)
+    _check_tensor("q", q, rank, tokens, plan.heads, plan.head_dim, _SHORT)
+    _check_tensor("k", k, rank, key_tokens, plan.kv_heads, plan.head_dim, _SHORT)
+    _check_tensor("v", v, rank, key_tokens, plan.kv_heads, plan.value_dim, _SHORT)
+    if rank == 4 and queries.documents > 1:
+        refuse("q", "have 3 dimensions where the sharding has several documents", "of 4")
+    batch = q.shape[0] if rank == 4 else 1
+    if rank == 4 and (k.shape[0] != batch or v.shape[0] != batch):
+        refuse("k and v", f"be of the batch of q, {batch}", f"of {k.shape[0]} and {v.shape[0]}")
+    if len(tables) != len(layer.names):
+        refuse("tables", f"be as many as layer.names, {len(layer.names)},", f"{len(tables)} long")
+    out: dict[str, Tensor] = {}
+    for name, count in (("log_forget", key_tokens), ("row_gate", tokens)):
+        if given[name] is not None:
+            out[name] = _numbers(name, given[name].to(torch.float32), batch, count, plan.heads, rank)
+    for name, count in (("q_segments", tokens), ("k_segments", key_tokens)):
+        if given[name] is not None:
+            out[name] = _segments(name, given[name], batch, count, rank)
+    for name in ("attn_mask", "bias"):
+        if given[name] is not None:
+            out[name] = _matrix(name, given[name], batch, plan.heads, tokens, keys.tokens)
+            if dealt > 1 and out[name].shape[2] > 1:
+                refuse(name, "have one row for all queries where heads are dealt", f"of {tokens} rows: say ring or all_gather")
+    if out.get("attn_mask") is not None and out["attn_mask"].dtype != torch.bool:
+        refuse("attn_mask", "be of bool, True where a key is seen,", f"of {out['attn_mask'].dtype}")
+    if plan.mask.kind == "sparse" and "attn_mask" not in out:
+        refuse("attn_mask", "be given for a mask that is sparse", "omitted")
+    return out
+
+
+def _probe(q: Tensor, k: Tensor, v: Tensor, layer: Layer, queries: Any, keys: Any, inputs: dict[str, Tensor], numbers: Any, tables: Any) -> None:
+    """One query and one key of zeros: the kernels refuse what does not fit the layer, before anything is sent."""
+
+    def one(axes: int) -> Rows:
+        zero = torch.zeros(1, dtype=torch.int64)
+        return Rows(zero, zero, torch.zeros(axes, 1, dtype=torch.float64) if axes else None, torch.tensor([0, 1], dtype=torch.int32))
+
+    def first(name: str, *shape: int) -> Tensor | None:
+        return inputs[name].new_zeros(shape) if name in inputs else None
+
+    plan = layer.plan
+    batch = () if q.dim() == 3 else (1,)
+    heads = (1, plan.heads) if q.dim() == 3 else (1, plan.heads, 1)
+    of = Inputs(first("row_gate", *heads), first("q_segments", *batch, 1), None, None, numbers)
+    for name in ("attn_mask", "bias"):
+        setattr(of, name, first(name, 1, 1, 1, 1))
+    parts = Parts(layer, tables, 0, plan.heads, one(queries.axes), of, False)
+
+    def zeros(x: Tensor, count: int, channels: int) -> Tensor:
+        return x.new_zeros((1, count, channels) if x.dim() == 3 else (1, count, 1, channels))
+
+    own = Keys(zeros(k, plan.kv_heads, plan.head_dim), zeros(v, plan.kv_heads, plan.value_dim), first("log_forget", *heads), first("k_segments", *batch, 1))
+    out = zeros(q, plan.heads, plan.value_dim)
+    parts.forward(zeros(q, plan.heads, plan.head_dim), Piece(0, 0, 1, one(keys.axes)), own, None, out, torch.zeros(heads))
+    if parts.sinks is not None:
+        _posenc.merge([(out.float(), torch.zeros(heads))], sinks=parts.sinks)
+
+
+def _facts(q: Tensor, k: Tensor, v: Tensor, layer: Layer, mode: str, queries: Any, keys: Any, dealt: int, inputs: Any, numbers: Any, tables: Any) -> dict[str, str]:
+    heads = "[{1}, {0}]" if q.dim() == 3 else "[{1}, {0}] in batches"
+    shapes = {name: heads.format(x.shape[-1], x.shape[1]) for name, x in (("q", q), ("k", k), ("v", v))}
+    return {
+        "posenc": _posenc.info()["version"],
+        "mode": mode,
+        "ulysses_ranks": str(dealt),
+        "sharding": _digest(queries),
+        "key_sharding": _digest(keys),
+        "layer": layer.text,
+        "shapes of tables": str([tuple(x.shape) for x in tables]),
+        **{f"{name}'s heads and channels": shape for name, shape in shapes.items()},
+        "batch": str(q.shape[0] if q.dim() == 4 else 0),
+        **{f"{name}.dtype": str(x.dtype) for name, x in (("q", q), ("k", k), ("v", v))},
+        "inputs": " ".join(sorted(inputs)),
+        "numbers": str(sorted(numbers.items(), key=str)),
+        "whether gradients are asked for": str(torch.is_grad_enabled() and any(
+            x.requires_grad for x in (q, k, v, *inputs.values(), *tables))),
+    }  # fmt: skip
+
+
+def call_of(
+    q: Any, k: Any, v: Any, layer: Any, group: Any, mode: Any, sharding: Any, key_sharding: Any, ulysses_ranks: Any,
+    given: dict[str, Any], numbers: dict[str, Any], tables: Any, timeout: float, traffic: Traffic | None,
+) -> tuple[Call, list[Tensor]]:  # fmt: skip
+    """The call, and its tensors after q, k and v."""
+    exchange = Exchange(_WHERE, group_of(group), timeout, Traffic() if traffic is None else traffic)
+    problem: Exception | None = None
+    facts: dict[str, str] = {}
+    inputs: dict[str, Tensor] = {}
+    all_tables: list[Tensor] = []
+    keys = sharding if key_sharding is None else key_sharding
+    dealt = {"ulysses": exchange.ranks, "hybrid": ulysses_ranks}.get(mode, 1) if isinstance(mode, str) else 1
+    schedule: Any = None
+    try:
+        if not isinstance(layer, Layer):
+            raise TypeError(f"[{_WHERE}] layer must be a posenc.torch.Layer but is a {type(layer).__name__}")
+        if not isinstance(dealt, int) or dealt < 1:
+            refuse("ulysses_ranks", "be given, 1 or more, for mode 'hybrid'", dealt)
+        all_tables = list(layer.weights if tables is None else tables)
+        inputs = _checked(q, k, v, layer, mode, exchange, sharding, keys, dealt, given, all_tables)
+        _probe(q, k, v, layer, sharding, keys, inputs, numbers, all_tables)
+        sums = sums_along_keys(layer.plan) == 1 and mode in ("ring", "hybrid")
+        schedule = schedule_of(sharding, keys, layer.plan.mask, int(numbers["prefix"]), dealt, sums)
+        facts = _facts(q, k, v, layer, mode, sharding, keys, dealt, inputs, numbers, all_tables)
+    except (ValueError, TypeError) as refused:
+        problem = refused
+    agree(exchange, facts, problem)
+    call = Call(
+        layer,
+        schedule,
+        exchange,
+        dealt,
+        [len(one.rows) for one in sharding.ranks],
+        [len(one.rows) for one in keys.ranks],
+        numbers,
+        list(inputs),
+        sharding.documents > 1,
+        mode == "all_gather",
+    )
+    return call, [*inputs.values(), *all_tables]
+
+

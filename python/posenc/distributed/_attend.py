@@ -1,0 +1,450 @@
+"""Attention over ranks, forward and backward: heads are dealt, keys go round, partial results are merged, and back.
+
+The order of all sums is that of the schedule, so results are the same bits from run to run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import _posenc
+from .._graph_arguments import Layer
+from ._exchange import GRADIENTS, HEADS, KEYS, Exchange, Pending
+from ._parts import Inputs, KeyGradients, Keys, Made, Parts, Sums
+from ._schedule import Piece, Schedule
+
+
+@dataclass
+class Call:
+    """What does not change from forward to backward."""
+
+    layer: Layer
+    schedule: Schedule
+    exchange: Exchange
+    ulysses_ranks: int
+    query_counts: list[int]  # rows of each rank
+    key_counts: list[int]
+    numbers: dict[str, Any]
+    names: list[str]  # of the tensors after q, k and v: inputs, then tables
+    is_packed: bool
+    gathers: bool  # all keys before anything is computed
+
+    def __post_init__(self) -> None:
+        plan, dealt = self.layer.plan, self.ulysses_ranks
+        self.group, self.place = divmod(self.exchange.rank, dealt)
+        self.members = [self.group * dealt + place for place in range(dealt)]
+        self.head_ranges = [_posenc.heads_of_rank(plan.heads, dealt, place) for place in range(dealt)]
+        of_group = plan.heads // plan.kv_heads
+        self.kv_ranges = [_posenc.kv_heads_of(*one, of_group) for one in self.head_ranges]
+        self.first, self.end = self.head_ranges[self.place]
+
+    def rank_of(self, group: int) -> int:
+        """The rank of another group that has the same heads."""
+        return group * self.ulysses_ranks + self.place
+
+
+# ---- heads ----
+
+
+def row_axis(x: Tensor) -> int:
+    return 0 if x.dim() == 3 or x.dim() == 2 else 2
+
+
+def _replaced(shape: Any, **axes: int) -> list[int]:
+    out = list(shape)
+    for name, size in axes.items():
+        out[int(name[1:])] = size
+    return out
+
+
+class Deal:
+    """Rows of all heads to all rows of some heads, within a group of ranks, and back. kind: "q", "kv", or "all": a tensor
+    that has the same for all heads."""
+
+    def __init__(self, call: Call, side: str) -> None:
+        self.call = call
+        counts = call.query_counts if side == "q" else call.key_counts
+        self.counts = [counts[rank] for rank in call.members]
+        rows = (call.schedule.queries if side == "q" else call.schedule.keys)[call.group]
+        self.total = rows.count
+        self.side = side
+
+    def _heads(self, kind: str, place: int) -> tuple[int, int]:
+        first, end = self.call.head_ranges[place]
+        if kind == "all":
+            return (0, 1) if end > first else (0, 0)
+        return (first, end) if kind == "q" else self.call.kv_ranges[place]
+
+    def post(self, x: Tensor, kind: str, places: list[Tensor]) -> Dealt:
+        call = self.call
+        axis = row_axis(x)
+        coming: list[Any] = []
+        own_first, own_end = self._heads(kind, call.place)
+        for place, rank in enumerate(call.members):
+            first, end = self._heads(kind, place)
+            if place != call.place:
+                call.exchange.send(x[:, first:end], rank, HEADS)
+                shape = _replaced(x.shape, **{f"_{axis}": self.counts[place], "_1": own_end - own_first})
+                coming.append(call.exchange.receive(shape, x.dtype, rank, HEADS))
+            else:
+                coming.append(x[:, first:end])
+        shape = _replaced(x.shape, **{f"_{axis}": self.total, "_1": own_end - own_first})
+        return Dealt(torch.empty(shape, dtype=x.dtype), coming, places, axis)
+
+    def post_back(self, x: Tensor, kind: str, heads: int, places: list[Tensor]) -> PutBack:
+        """heads: of all. Of heads that several ranks had, gradients are added."""
+        call = self.call
+        axis = row_axis(x)
+        coming: list[Any] = []
+        for place, rank in enumerate(call.members):
+            own = x.index_select(axis, places[place])
+            first, end = self._heads(kind, place)
+            if place != call.place:
+                call.exchange.send(own, rank, HEADS)
+                shape = _replaced(x.shape, **{f"_{axis}": self.counts[call.place], "_1": end - first})
+                coming.append((call.exchange.receive(shape, x.dtype, rank, HEADS), first, end))
+            else:
+                coming.append((own, first, end))
+        shape = _replaced(x.shape, **{f"_{axis}": self.counts[call.place], "_1": heads})
+        return PutBack(torch.zeros(shape, dtype=x.dtype), coming)
+
+
+@dataclass
+class Dealt:
+    to: Tensor
+    coming: list[Any]
+    places: list[Tensor]
+    axis: int
+
+    def wait(self) -> Tensor:
+        for one, rows in zip(self.coming, self.places):
+            self.to.index_copy_(self.axis, rows, one.wait() if isinstance(one, Pending) else one)
+        return self.to
+
+
+@dataclass
+class PutBack:
+    to: Tensor
+    coming: list[Any]
+
+    def wait(self) -> Tensor:
+        for one, first, end in self.coming:
+            self.to[:, first:end] += one.wait() if isinstance(one, Pending) else one
+        return self.to
+
+
+# ---- keys ----
+
+
+class Ring:
+    """Keys of the pieces that a group needs, a turn ahead of what is computed."""
+
+    def __init__(self, call: Call, keys: Keys, turns: list[list[int | None]]) -> None:
+        self.call, self.keys, self.turns = call, keys, turns
+        self.axis = row_axis(keys.k)
+        self.coming: dict[int, list[Pending]] = {}
+        self.asked = 0  # of those that are needed, from the first
+        self.needed = [p for p in (turn[call.group] for turn in turns) if p is not None]
+        if call.end > call.first:
+            for turn in turns:
+                for group, p in enumerate(turn):
+                    if p is not None and group != call.group and self.piece(p).owner == call.group:
+                        for x in self.tensors(self.own(p)):
+                            call.exchange.send(x, call.rank_of(group), KEYS)
+
+    def piece(self, p: int) -> Piece:
+        return self.call.schedule.pieces[p]
+
+    @staticmethod
+    def tensors(keys: Keys) -> list[Tensor]:
+        return [x for x in (keys.k, keys.v, keys.gates, keys.segments) if x is not None]
+
+    def of_rows(self, x: Tensor, piece: Piece) -> Tensor:
+        axis = row_axis(x) if x.dtype != torch.int32 else x.dim() - 1
+        return x.narrow(axis, piece.first, piece.end - piece.first)
+
+    def own(self, p: int) -> Keys:
+        piece = self.piece(p)
+        cut = [None if x is None else self.of_rows(x, piece) for x in (self.keys.k, self.keys.v, self.keys.gates, self.keys.segments)]
+        assert cut[0] is not None and cut[1] is not None
+        return Keys(cut[0], cut[1], cut[2], cut[3])
+
+    def ask(self, n: int) -> None:
+        """For the n-th that is needed."""
+        if n >= len(self.needed) or n < self.asked:
+            return
+        self.asked = n + 1
+        piece = self.piece(self.needed[n])
+        if piece.owner == self.call.group:
+            return
+        source, count = self.call.rank_of(piece.owner), piece.end - piece.first
+        posted = []
+        for x in self.tensors(self.keys):
+            axis = row_axis(x) if x.dtype != torch.int32 else x.dim() - 1
+            posted.append(self.call.exchange.receive(_replaced(x.shape, **{f"_{axis}": count}), x.dtype, source, KEYS))
+        self.coming[n] = posted
+
+    def take(self, n: int) -> Keys:
+        if self.call.gathers:
+            for every in range(len(self.needed)):
+                self.ask(every)
+        self.ask(n)
+        self.ask(n + 1)
+        if n not in self.coming:
+            return self.own(self.needed[n])
+        came = [one.wait() for one in self.coming.pop(n)]
+        gates = came[2] if self.keys.gates is not None else None
+        return Keys(came[0], came[1], gates, came[-1] if self.keys.segments is not None else None)
+
+
+def _joined_keys(ring: Ring, call: Call) -> tuple[Piece, Keys]:
+    """All pieces as one, its rows ascending."""
+    of: list[Keys] = [ring.take(n) for n in range(len(ring.needed))]
+    pieces = [ring.piece(p) for p in ring.needed]
+    rows = torch.cat([one.rows.rows for one in pieces])
+    order = torch.argsort(rows)
+    axis = ring.axis
+
+    def put(name: str) -> Tensor | None:
+        parts = [getattr(one, name) for one in of]
+        if parts[0] is None:
+            return None
+        along = parts[0].dim() - 1 if parts[0].dtype == torch.int32 else axis
+        return torch.cat(parts, along).index_select(along, order)
+
+    positions = None
+    if pieces[0].rows.positions is not None:
+        positions = torch.cat([one.rows.positions for one in pieces if one.rows.positions is not None], 1)[:, order]
+    ends = torch.stack([one.rows.cu_seqlens for one in pieces]).sum(0, dtype=torch.int32)
+    all_rows = type(pieces[0].rows)(rows[order], torch.cat([one.rows.order for one in pieces])[order], positions, ends)
+    k, v = put("k"), put("v")
+    assert k is not None and v is not None
+    return Piece(call.group, 0, len(rows), all_rows), Keys(k, v, put("gates"), put("segments"))
+
+
+# ---- the two passes ----
+
+
+@dataclass
+class Kept:
+    """Of the forward pass, for the backward pass: as they were dealt."""
+
+    q: Tensor
+    keys: Keys
+    out: Tensor
+    lse: Tensor
+    inputs: Inputs
+    tables: list[Tensor]
+    carries: dict[int, Tensor]
+
+
+def _member_places(call: Call, side: str) -> list[Tensor]:
+    """Of each member, where its rows stand among those of the group."""
+    rows = (call.schedule.queries if side == "q" else call.schedule.keys)[call.group].rows
+    of_members = call.schedule.of_ranks[side]
+    return [torch.searchsorted(rows, of_members[rank]) for rank in call.members]
+
+
+def _shape_of_numbers(x: Tensor) -> tuple[int, ...]:
+    return tuple(x.shape[:-1])
+
+
+def forward(call: Call, q: Tensor, k: Tensor, v: Tensor, inputs: dict[str, Tensor], tables: list[Tensor]) -> tuple[Tensor, Tensor, Kept]:
+    of_q, of_k = Deal(call, "q"), Deal(call, "kv")
+    given: dict[str, Tensor | None] = {name: inputs.get(name) for name in ("log_forget", "k_segments", "row_gate", "q_segments", "attn_mask", "bias")}
+    if call.ulysses_ranks > 1:
+        q_places, k_places = _member_places(call, "q"), _member_places(call, "kv")
+        posted = [of_q.post(q, "q", q_places), of_k.post(k, "kv", k_places), of_k.post(v, "kv", k_places)]
+        more: dict[str, Dealt] = {}
+        for name, deal, kind, places in (("log_forget", of_k, "q", k_places), ("row_gate", of_q, "q", q_places)):
+            x = given[name]
+            if x is not None:
+                more[name] = deal.post(x, kind, places)
+        for name, deal, places in (("k_segments", of_k, k_places), ("q_segments", of_q, q_places)):
+            x = given[name]
+            if x is not None:  # as numbers of one head
+                more[name] = deal.post(x.unsqueeze(1), "all", places)
+        q, k, v = (one.wait() for one in posted)
+        for name, one in more.items():
+            x = one.wait()
+            given[name] = x.select(1, 0) if name.endswith("segments") and x.shape[1] else x
+        for name in ("attn_mask", "bias"):
+            matrix = given[name]
+            if matrix is not None and matrix.shape[1] > 1:
+                given[name] = matrix[:, call.first : call.end]
+    k_contiguous = k.contiguous()
+    keys = Keys(k_contiguous, v.contiguous(), given["log_forget"], given["k_segments"])
+    numbers = Inputs(given["row_gate"], given["q_segments"], given["attn_mask"], given["bias"], call.numbers)
+    parts = Parts(call.layer, tables, call.first, call.end, call.schedule.queries[call.group], numbers, call.is_packed)
+    out = torch.zeros((*q.shape[:-1], call.layer.value_dim), dtype=torch.float32)
+    lse = torch.full(_shape_of_numbers(q), -torch.inf)
+    carries: dict[int, Tensor] = {}
+    if call.end > call.first:
+        _pass_forward(call, parts, q, keys, out, lse, carries)
+    out = out.to(q.dtype)
+    kept = Kept(q, keys, out.detach(), lse.detach(), numbers, tables, carries)
+    if call.ulysses_ranks > 1:
+        heads = call.layer.plan.heads
+        back = [of_q.post_back(x, "q", heads, q_places) for x in (out, lse)]
+        out, lse = (one.wait() for one in back)
+    call.exchange.finish()
+    return out, lse, kept
+
+
+def _pass_forward(call: Call, parts: Parts, q: Tensor, keys: Keys, out: Tensor, lse: Tensor, carries: dict[int, Tensor]) -> None:
+    ring = Ring(call, keys, call.schedule.forward)
+    carry = torch.zeros(lse.shape) if parts.carries and not call.gathers else None
+    if call.gathers and ring.needed:
+        piece, gathered = _joined_keys(ring, call)
+        parts.forward(q, piece, gathered, None, out, lse)
+    elif not call.gathers:
+        part_out, part_lse = torch.empty_like(out), torch.empty_like(lse)
+        for n, p in enumerate(ring.needed):
+            own = ring.take(n)
+            if carry is not None:
+                carries[p] = carry.clone()
+            if n == 0:
+                parts.forward(q, ring.piece(p), own, carry, out, lse)
+            else:
+                parts.forward(q, ring.piece(p), own, carry, part_out, part_lse)
+                _posenc.merge([(out, lse), (part_out, part_lse)], out=out, lse=lse)
+    if parts.sinks is not None and lse.numel():
+        _posenc.merge([(out, lse)], sinks=parts.sinks, out=out, lse=lse)
+
+
+def backward(call: Call, kept: Kept, d_out: Tensor, d_lse: Tensor) -> dict[str, Any]:
+    """Gradients by name: q, k, v, log_forget, row_gate, bias, and "tables", a list."""
+    of_q, of_k = Deal(call, "q"), Deal(call, "kv")
+    if call.ulysses_ranks > 1:
+        q_places, k_places = _member_places(call, "q"), _member_places(call, "kv")
+        posted = [of_q.post(d_out, "q", q_places), of_q.post(d_lse, "q", q_places)]
+        d_out, d_lse = (one.wait() for one in posted)
+    inputs, keys = kept.inputs, kept.keys
+    parts = Parts(call.layer, kept.tables, call.first, call.end, call.schedule.queries[call.group], inputs, call.is_packed)
+    sums = Sums(
+        torch.zeros(kept.q.shape, dtype=torch.float32),
+        parts.zeros_of_tables(),
+        None if inputs.bias is None else torch.zeros(inputs.bias.shape),
+        None if inputs.row_gate is None else torch.zeros(inputs.row_gate.shape),
+        torch.zeros(kept.lse.shape) if parts.carries and not call.gathers else None,
+    )
+    own = KeyGradients(
+        torch.zeros(keys.k.shape, dtype=torch.float32),
+        torch.zeros(keys.v.shape, dtype=torch.float32),
+        None if keys.gates is None else torch.zeros(keys.gates.shape),
+    )
+    if call.end > call.first:
+        made = Made(kept.out.contiguous(), kept.lse.contiguous(), d_out.contiguous(), d_lse.contiguous())
+        _pass_backward(call, parts, kept, made, sums, own)
+    result: dict[str, Any] = {
+        "q": sums.q.to(kept.q.dtype), "k": own.k, "v": own.v, "log_forget": own.gates, "row_gate": sums.row_gate,
+        "bias": sums.bias, "tables": sums.tables,
+    }  # fmt: skip
+    if call.ulysses_ranks > 1:
+        plan = call.layer.plan
+        if sums.bias is not None and sums.bias.shape[1] > 1:  # of other heads there is nothing here
+            result["bias"] = torch.zeros(_replaced(sums.bias.shape, _1=plan.heads))
+            result["bias"][:, call.first : call.end] = sums.bias
+        back: dict[str, PutBack] = {}
+        for name, deal, kind, heads, places in (
+            ("q", of_q, "q", plan.heads, q_places),
+            ("k", of_k, "kv", plan.kv_heads, k_places),
+            ("v", of_k, "kv", plan.kv_heads, k_places),
+            ("log_forget", of_k, "q", plan.heads, k_places),
+            ("row_gate", of_q, "q", plan.heads, q_places),
+        ):
+            if result[name] is not None:
+                back[name] = deal.post_back(result[name], kind, heads, places)
+        result |= {name: one.wait() for name, one in back.items()}
+    call.exchange.finish()
+    return result
+
+
+def _pass_backward(call: Call, parts: Parts, kept: Kept, made: Made, sums: Sums, own: KeyGradients) -> None:
+    ring = Ring(call, kept.keys, call.schedule.backward)
+    turns, exchange = call.schedule.backward, call.exchange
+    gathered: KeyGradients | None = None
+    order = torch.empty(0, dtype=torch.int64)
+    if call.gathers and ring.needed:
+        piece, keys = _joined_keys(ring, call)
+        gathered = parts.backward(kept.q, piece, keys, made, sums, True)
+        order = torch.argsort(torch.argsort(torch.cat([ring.piece(p).rows.rows for p in ring.needed])))
+    taken = done = 0
+    last: list[tuple[Piece, list[Pending]]] = []
+    sent: list[Pending] = []
+
+    def add(piece: Piece, more: list[Tensor]) -> None:
+        for to, x in zip(own.tensors(), more):
+            ring.of_rows(to, piece).add_(x)
+
+    for turn in turns:
+        mine = turn[call.group]
+        coming = []
+        for group, p in enumerate(turn):
+            if p is None or group == call.group or ring.piece(p).owner != call.group:
+                continue
+            shapes = [ring.of_rows(x, ring.piece(p)).shape for x in own.tensors()]
+            rank = call.rank_of(group)
+            coming.append((ring.piece(p), [exchange.receive(s, torch.float32, rank, GRADIENTS) for s in shapes]))
+        now: list[Pending] = []
+        if mine is not None:
+            piece = ring.piece(mine)
+            if gathered is not None:
+                count = piece.end - piece.first
+                rows = order[done : done + count]
+                made_here = [x.index_select(row_axis(x), rows) for x in gathered.tensors()]
+                done += count
+            else:
+                keys = ring.take(taken)
+                made.carry = kept.carries.get(mine)
+                made_here = parts.backward(kept.q, piece, keys, made, sums, taken == 0).tensors()
+            taken += 1
+            if piece.owner == call.group:
+                add(piece, made_here)
+            else:
+                now = [exchange.send(x, call.rank_of(piece.owner), GRADIENTS) for x in made_here]
+        for piece, pending in last:
+            add(piece, [one.wait() for one in pending])
+        for one in sent:
+            one.wait()
+        last, sent = coming, now
+    for piece, pending in last:
+        add(piece, [one.wait() for one in pending])
+
+
+class Attention(torch.autograd.Function):
+    """(call, q, k, v, inputs and tables by call.names) -> (out, lse)"""
+
+    @staticmethod
+    def forward(ctx: Any, call: Call, q: Tensor, k: Tensor, v: Tensor, *others: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        count = len(call.names)
+        inputs = {name: x.detach() for name, x in zip(call.names, others)}
+        out, lse, ctx.kept = forward(call, q.detach(), k.detach(), v.detach(), inputs, [x.detach() for x in others[count:]])
+        ctx.call, ctx.shapes = call, (out.shape, lse.shape)
+        ctx.dtypes = [x.dtype for x in (q, k, v, *others)]
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(q, k, v, out, lse, *others)  # so that torch sees where one of them is changed meanwhile
+        return out, lse
+
+    @staticmethod
+    def backward(ctx: Any, d_out: Tensor | None, d_lse: Tensor | None) -> tuple[Any, ...]:  # type: ignore[override]
+        call, kept, _ = ctx.call, ctx.kept, ctx.saved_tensors
+        d_out = torch.zeros(ctx.shapes[0], dtype=kept.out.dtype) if d_out is None else d_out.detach().to(kept.out.dtype)
+        d_lse = torch.zeros(ctx.shapes[1]) if d_lse is None else d_lse.detach().to(torch.float32)
+        call.exchange.is_backward = True
+        try:
+            made = backward(call, kept, d_out, d_lse)
+        finally:
+            call.exchange.is_backward = False
+        gradients = [made["q"], made["k"], made["v"]]
+        gradients += [made.get(name) for name in call.names]
+        gradients += made["tables"]
+        cast = [
+            x.to(dtype) if x is not None and asked else None
+            for x, dtype, asked in zip(gradients, ctx.dtypes, ctx.needs_input_grad[1:])
+        ]
+        return (None, *cast)

@@ -1,0 +1,121 @@
+"""Tensors from rank to rank, point to point, counted; and who did not answer.
+
+Each pair of ranks takes the messages of one tag in the order in which they are sent. A send is posted before anything is
+waited for: gloo moves it while this rank computes, and it keeps no copy, so the tensor must stay as it is.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+# Of messages, so that those of a user's in the same group are not taken for ours.
+AGREEMENT, KEYS, GRADIENTS, HEADS, TREE = range(7001, 7006)
+
+
+class RankError(RuntimeError):
+    """A rank did not answer in time, or is gone.
+
+    Attributes:
+        rank: Its number in the group.
+    """
+
+    def __init__(self, message: str, rank: int) -> None:
+        super().__init__(message)
+        self.rank = rank
+
+
+class Traffic:
+    """Bytes that this rank has sent, without those by which ranks agree.
+
+    Attributes:
+        forward_sent, backward_sent: As posenc.shard_cost says before.
+    """
+
+    def __init__(self) -> None:
+        self.forward_sent = 0
+        self.backward_sent = 0
+
+    def __repr__(self) -> str:
+        return f"Traffic(forward_sent={self.forward_sent}, backward_sent={self.backward_sent})"
+
+
+# What a call that failed had not waited for. The other side may still read it, or write it.
+_abandoned: list[Any] = []
+
+
+class Pending:
+    """A tensor that is on its way here."""
+
+    def __init__(self, exchange: Exchange, work: Any, x: Tensor, rank: int) -> None:
+        self.exchange, self.work, self.x, self.rank = exchange, work, x, rank
+
+    def wait(self) -> Tensor:
+        if self.work is not None:
+            self.exchange.wait(self.work, self.rank)
+            self.exchange.posted.remove(self)
+            self.work = None
+        return self.x
+
+
+class Exchange:
+    def __init__(self, where: str, group: Any, timeout: float, traffic: Traffic) -> None:
+        self.where, self.group, self.traffic = where, group, traffic
+        self.timeout = datetime.timedelta(seconds=timeout)
+        self.rank, self.ranks = dist.get_rank(group), dist.get_world_size(group)
+        self.posted: list[Any] = []
+        self.is_backward = False
+
+    def wait(self, work: Any, rank: int) -> None:
+        try:
+            is_done = work.wait(self.timeout)
+        except RuntimeError as problem:
+            self.fail(rank, problem)
+        if is_done is False:
+            self.fail(rank, None)
+
+    def fail(self, rank: int, problem: BaseException | None) -> None:
+        _abandoned.append(self.posted)
+        seconds = self.timeout.total_seconds()
+        what = "is gone" if problem is not None and "imed out" not in str(problem) else f"did not answer within {seconds:g} s"
+        raise RankError(f"[{self.where}] rank {rank} {what} (this is rank {self.rank} of {self.ranks})", rank) from problem
+
+    def send(self, x: Tensor, to: int, tag: int) -> Pending:
+        """Posts it. Nothing is sent of a tensor without elements, which the other side knows too."""
+        sent = Pending(self, None, x, to)
+        if x.numel() == 0:
+            return sent
+        sent.x = x.detach().contiguous()
+        if tag != AGREEMENT:
+            count = sent.x.numel() * sent.x.element_size()
+            if self.is_backward:
+                self.traffic.backward_sent += count
+            else:
+                self.traffic.forward_sent += count
+        try:
+            sent.work = dist.isend(sent.x, group=self.group, group_dst=to, tag=tag)
+        except RuntimeError as problem:
+            self.fail(to, problem)
+        self.posted.append(sent)
+        return sent
+
+    def receive(self, shape: Any, dtype: torch.dtype, source: int, tag: int) -> Pending:
+        x = torch.empty(shape, dtype=dtype)
+        coming = Pending(self, None, x, source)
+        if x.numel() == 0:
+            return coming
+        try:
+            coming.work = dist.irecv(x, group=self.group, group_src=source, tag=tag)
+        except RuntimeError as problem:
+            self.fail(source, problem)
+        self.posted.append(coming)
+        return coming
+
+    def finish(self) -> None:
+        """Waits for all that was posted."""
+        for one in list(self.posted):
+            one.wait()

@@ -1,0 +1,225 @@
+"""One part of a call: the queries of a rank and one piece of the keys, by posenc's kernels.
+
+Tensors are [tokens, heads, channels] or [batch, heads, tokens, channels] as the caller has them; numbers of heads are
+[tokens, heads] or [batch, heads, tokens], matrices [1 or batch, 1 or heads, 1 or queries, keys]: heads are axis 1 of all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import _posenc
+from .._attend_backward import names_of_tables
+from .._graph_arguments import Layer, _put_together
+from ._heads import Heads, axes_of, pieces_of, some
+from ._schedule import Piece, Rows
+
+
+def sums_along_keys(plan: _posenc.LayerPlan) -> int:
+    return sum(isinstance(term, (_posenc.ContextualPosition, _posenc.ForgetGate)) for term in plan.score)
+
+
+@dataclass
+class Inputs:
+    """What comes with the queries of a rank, and with a piece of keys."""
+
+    row_gate: Tensor | None = None  # [tokens, heads] or [batch, heads, tokens]
+    q_segments: Tensor | None = None  # [tokens] or [batch, tokens]
+    attn_mask: Tensor | None = None  # of all keys of the batch
+    bias: Tensor | None = None
+    numbers: dict[str, Any] = field(default_factory=dict)  # prefix, length, q_rotated, k_rotated
+
+
+@dataclass
+class Keys:
+    k: Tensor
+    v: Tensor
+    gates: Tensor | None = None  # log_forget, like Inputs.row_gate
+    segments: Tensor | None = None
+
+
+@dataclass
+class KeyGradients:
+    k: Tensor
+    v: Tensor
+    gates: Tensor | None = None
+
+    def tensors(self) -> list[Tensor]:
+        return [x for x in (self.k, self.v, self.gates) if x is not None]
+
+
+class Parts:
+    """Of the heads `first` up to `end` of a layer, for the queries `of_queries`."""
+
+    def __init__(
+        self, layer: Layer, tables: list[Tensor], first: int, end: int, of_queries: Rows, inputs: Inputs, is_packed: bool
+    ) -> None:
+        self.plan, self.text, self.inputs, self.of_queries = layer.plan, layer.text, inputs, of_queries
+        self.is_packed = is_packed
+        self.tables = [x.detach() for x in tables]
+        self.parts = layer.parts
+        self.axes = axes_of(layer.plan, layer.names, self.tables)
+        self.names = names_of_tables(layer.text)
+        self.first = first
+        self.heads = pieces_of(first, end, self.plan.heads // self.plan.kv_heads)
+        self.carries = sums_along_keys(self.plan) == 1
+        self.sinks = next((x for x, name in zip(self.tables, layer.names) if name == "sinks"), None)
+        if self.sinks is not None:
+            self.sinks = self.sinks[first:end]
+
+    # ---- a call of some heads ----
+
+    def _of(self, of: Heads) -> tuple[_posenc.LayerPlan, list[Tensor], dict[str, Any]]:
+        first, end = self.first + of.first, self.first + of.end
+        tables = [some(x, axis, self.plan.heads, first, end) for x, axis in zip(self.tables, self.axes)]
+        plan = self.plan
+        if end - first != plan.heads:
+            plan = plan.replace(heads=end - first, kv_heads=of.kv_end - of.kv_first)
+        return plan, tables, {name: _put_together(value, tables) for name, value in self.parts.items()}
+
+    def _flat(self, x: Tensor, of: slice) -> Tensor:
+        """Numbers of heads as the kernels have them: [rows, heads]."""
+        own = x[:, of]
+        return own if own.dim() == 2 else own.transpose(1, 2).reshape(-1, own.shape[1])
+
+    def _given(self, of: Heads, piece: Piece, keys: Keys) -> dict[str, Any]:
+        batch = 1 if keys.k.dim() == 3 else keys.k.shape[0]
+        of_keys, of_queries = piece.rows, self.of_queries
+        given: dict[str, Any] = dict(self.inputs.numbers)
+        given["q_order"], given["k_order"] = of_queries.order.repeat(batch), of_keys.order.repeat(batch)
+        if of_queries.positions is not None:
+            given["q_positions"] = of_queries.positions
+        if of_keys.positions is not None:
+            given["k_positions"] = of_keys.positions
+        if self.is_packed:
+            given["cu_seqlens_q"], given["cu_seqlens_k"] = of_queries.cu_seqlens, of_keys.cu_seqlens
+        if keys.gates is not None:
+            given["log_forget"] = self._flat(keys.gates, of.q)
+        if self.inputs.row_gate is not None:
+            given["row_gate"] = self._flat(self.inputs.row_gate, of.q)
+        if keys.segments is not None and self.inputs.q_segments is not None:
+            given["q_segments"] = self.inputs.q_segments.reshape(-1)
+            given["k_segments"] = keys.segments.reshape(-1)
+        for name in ("attn_mask", "bias"):
+            matrix = getattr(self.inputs, name)
+            if matrix is not None:
+                given[name] = self._columns(matrix, of, piece)
+        return given
+
+    @staticmethod
+    def _columns(matrix: Tensor, of: Heads, piece: Piece) -> Tensor:
+        if matrix.shape[1] > 1:
+            matrix = matrix[:, of.q]
+        return matrix if matrix.shape[3] == 1 else matrix.index_select(3, piece.rows.rows)
+
+    # ---- forward ----
+
+    def forward(self, q: Tensor, piece: Piece, keys: Keys, carry: Tensor | None, out: Tensor, lse: Tensor) -> None:
+        """Writes out and lse, and carry where there is one."""
+        for of in self.heads:
+            plan, _, keywords = self._of(of)
+            keywords.pop("sinks", None)
+            if carry is not None:
+                keywords["carry"] = carry[:, of.q]
+            _posenc.attend(
+                plan.replace(sinks=False),
+                q[:, of.q],
+                keys.k[:, of.kv],
+                keys.v[:, of.kv],
+                out=out[:, of.q],
+                lse=lse[:, of.q],
+                **self._given(of, piece, keys),
+                **keywords,
+            )
+
+    # ---- backward ----
+
+    def zeros_of_tables(self) -> list[Tensor]:
+        return [torch.zeros(x.shape, dtype=torch.float32) for x in self.tables]
+
+    def backward(self, q: Tensor, piece: Piece, keys: Keys, made: Made, sums: Sums, is_first: bool) -> KeyGradients:
+        """Adds to the sums; is_first: the part that the sinks count in."""
+        to = KeyGradients(
+            torch.zeros(keys.k.shape, dtype=torch.float32),
+            torch.zeros(keys.v.shape, dtype=torch.float32),
+            None if keys.gates is None else torch.zeros(keys.gates.shape, dtype=torch.float32),
+        )
+        for of in self.heads:
+            self._backward_of(of, q, piece, keys, made, sums, to, is_first)
+        return to
+
+    def _backward_of(
+        self, of: Heads, q: Tensor, piece: Piece, keys: Keys, made: Made, sums: Sums, to: KeyGradients, is_first: bool
+    ) -> None:
+        plan, tables, keywords = self._of(of)
+        given = self._given(of, piece, keys)
+        first, end = self.first + of.first, self.first + of.end
+        of_tables = {name: torch.zeros(x.shape, dtype=torch.float32) for name, x in zip(self.names, tables) if x.numel()}
+        d_q = torch.empty(q[:, of.q].shape, dtype=torch.float32)
+        if made.carry is not None and sums.carry is not None:
+            keywords |= {"carry": made.carry[:, of.q], "d_carry": sums.carry[:, of.q]}
+        asked: dict[str, Any] = {}
+        for name, total in (("bias", sums.bias), ("log_forget", to.gates), ("row_gate", sums.row_gate)):
+            if total is not None:
+                asked[f"d_{name}"] = torch.zeros(given[name].shape, dtype=torch.float32)
+        _posenc.attend_backward(
+            plan,
+            q[:, of.q],
+            keys.k[:, of.kv],
+            keys.v[:, of.kv],
+            made.out[:, of.q],
+            made.lse[:, of.q],
+            made.d_out[:, of.q],
+            d_lse=made.d_lse[:, of.q],
+            d_q=d_q,
+            d_k=to.k[:, of.kv],
+            d_v=to.v[:, of.kv],
+            d_weights=of_tables,
+            **asked,
+            **given,
+            **keywords,
+        )
+        sums.q[:, of.q] += d_q
+        for n, (name, axis) in enumerate(zip(self.names, self.axes)):
+            if name in of_tables and (name != "sinks" or is_first):
+                some(sums.tables[n], axis, self.plan.heads, first, end).add_(of_tables[name])
+        if to.gates is not None:
+            to.gates[:, of.q] = self._unflat(asked["d_log_forget"], to.gates[:, of.q])
+        if sums.row_gate is not None:
+            sums.row_gate[:, of.q] += self._unflat(asked["d_row_gate"], sums.row_gate[:, of.q])
+        if sums.bias is not None:
+            own = sums.bias[:, of.q] if sums.bias.shape[1] > 1 else sums.bias
+            if own.shape[3] == 1:
+                own += asked["d_bias"]
+            else:
+                own.index_add_(3, piece.rows.rows, asked["d_bias"])
+
+    @staticmethod
+    def _unflat(x: Tensor, like: Tensor) -> Tensor:
+        return x if like.dim() == 2 else x.view(like.shape[0], like.shape[2], like.shape[1]).transpose(1, 2)
+
+
+@dataclass
+class Made:
+    """What the forward pass made, and the gradients of it; carry: as it came to the part."""
+
+    out: Tensor
+    lse: Tensor
+    d_out: Tensor
+    d_lse: Tensor
+    carry: Tensor | None = None
+
+
+@dataclass
+class Sums:
+    """In float32, over the pieces of keys."""
+
+    q: Tensor
+    tables: list[Tensor]
+    bias: Tensor | None = None
+    row_gate: Tensor | None = None
+    carry: Tensor | None = None
