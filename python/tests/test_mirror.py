@@ -36,6 +36,7 @@ EXCEPTIONS = {
     "Info": "info gives a dict",
     "LineAllocator": "where the rows of a table lie is its own affair",
     "HeadRange": "heads_of_rank gives a pair",
+    "ShardRuns": "runs_of gives a pair",
     "PositionRange": "a whole number",
     "are_weights": "posenc diagnose has it",
     **dict.fromkeys("Extension ExplainedKey ExtensionStudy".split(), "members of the JSON of study_extension"),

@@ -49,6 +49,7 @@ Sharding sharding_of(const posenc_shard_args& given) {
 }
 
 std::vector<RankCost> costs_of(const posenc_shard_cost_args& given) {
+  require_reserved(kCost, "reserved", given.reserved);
   LayerPlan changed;
   const LayerPlan& layer = masked_layer(kCost, given, changed);
   const Sharding& queries = required(kCost, "queries", given.queries).sharding;
@@ -60,7 +61,8 @@ std::vector<RankCost> costs_of(const posenc_shard_cost_args& given) {
                      .key_bytes = given.key_bytes,
                      .has_forget_gates = given.has_forget_gates != 0,
                      .has_row_gates = given.has_row_gates != 0,
-                     .has_segments = given.has_segments != 0});
+                     .has_segments = given.has_segments != 0,
+                     .sums_along_keys = given.sums_along_keys != 0});
 }
 
 }  // namespace

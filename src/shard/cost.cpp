@@ -2,12 +2,14 @@
 // (docs/distributed.md), rank u of its group computes H_u heads, which read K_u KV heads, of the group's rows; b_q and
 // b_k are bytes of an element, d and e channels of a head and of its values, n rows of queries and m of keys:
 //
-//   keys and values         m K_u (d + e) b_k, to each group whose queries see any of them
+//   keys and values         m K_u (d + e) b_k, to each group whose queries see any of them; in runs, each run so
 //   their gradients         m K_u (d + e) 4, back to where they came from
 //   heads dealt             n (H - H_u) d b_q + m (sum of K_u' of the others) (d + e) b_k, within the group
 //   and put back            (n of the others) H_u (e b_q + 4)
 #include <algorithm>
 #include <functional>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "base/formatted.h"
@@ -31,6 +33,9 @@ struct Counting {
   Sharding q_groups{};
   Sharding k_groups{};
   ShardWork work{};
+  Sharding pieces{};                   // of keys, which travel together
+  std::vector<std::int64_t> owners{};  // the group of each
+  ShardWork of_pieces{};
 
   std::int64_t group() const { return layer.heads / layer.kv_heads; }
   HeadRange heads(std::int64_t place) const { return heads_of_rank(layer.heads, dealt, place); }
@@ -60,29 +65,36 @@ struct Counting {
     return heads * layer.head_dim * args.query_bytes + (args.has_row_gates ? heads * kNumber : 0);
   }
 
-  // Ranks compute nothing of heads that they do not have, and are sent nothing.
-  bool meets(std::int64_t query_group, std::int64_t key_group, std::int64_t place) const {
-    return query_group != key_group && head_count(place) > 0 && work.pairs_of(query_group, key_group) > 0;
+  // What of a group's keys another needs, in pieces that travel together: rows of each.
+  std::vector<std::int64_t> needed(std::int64_t query_group, std::int64_t key_group) const {
+    std::vector<std::int64_t> out;
+    for (std::size_t piece = 0; piece < owners.size(); ++piece) {
+      if (owners[piece] != key_group || of_pieces.pairs_of(query_group, static_cast<std::int64_t>(piece)) == 0)
+        continue;
+      out.push_back(rows(pieces, static_cast<std::int64_t>(piece)));
+    }
+    return out;
   }
 
+  // Ranks compute nothing of heads that they do not have, and are sent nothing.
   void add_blocks(std::int64_t own, std::int64_t place, RankCost& to) const {
-    const std::int64_t own_keys = rows(k_groups, own);
+    to.held_keys = rows(k_groups, own);
+    if (head_count(place) == 0) return;
     std::vector<std::int64_t> others;
-    for (std::int64_t other = 0; other < work.query_ranks; ++other) {
-      if (meets(other, own, place)) {
-        const std::int64_t sent = own_keys * key_bytes(to.heads, to.kv_heads);
-        to.forward_sent += sent;
-        to.backward_sent += sent;
+    for (std::int64_t other = 0; other < std::ssize(q_groups.ranks); ++other) {
+      if (other == own) continue;
+      for (const std::int64_t count : needed(other, own)) {
+        to.forward_sent += count * key_bytes(to.heads, to.kv_heads);
+        to.backward_sent += count * key_bytes(to.heads, to.kv_heads);
       }
-      if (meets(own, other, place)) {
-        others.push_back(rows(k_groups, other));
-        to.backward_sent += others.back() * key_gradient_bytes(to.heads, to.kv_heads);
+      for (const std::int64_t count : needed(own, other)) {
+        others.push_back(count);
+        to.backward_sent += count * key_gradient_bytes(to.heads, to.kv_heads);
       }
     }
     std::ranges::sort(others, std::greater<>());
     const std::size_t at_a_time =
         args.mode == ContextMode::all_gather ? others.size() : std::min<std::size_t>(2, others.size());
-    to.held_keys = own_keys;
     for (std::size_t n = 0; n < at_a_time; ++n) to.held_keys += others[n];
   }
 
@@ -149,6 +161,18 @@ std::vector<RankCost> shard_cost(const LayerPlan& layer, const Sharding& queries
   }
   Counting counting{layer, queries, keys, args, dealt, joined(queries, dealt), joined(keys, dealt)};
   counting.work = shard_work(counting.q_groups, counting.k_groups, mask, prefix);
+  const bool in_runs = args.sums_along_keys && args.mode != ContextMode::all_gather && dealt < ranks;
+  if (in_runs) {
+    ShardRuns runs = runs_of(counting.k_groups);
+    counting.pieces = std::move(runs.runs);
+    counting.owners = std::move(runs.owners);
+    counting.of_pieces = shard_work(counting.q_groups, counting.pieces, mask, prefix);
+  } else {
+    counting.pieces = counting.k_groups;
+    counting.owners.resize(counting.pieces.ranks.size());
+    std::iota(counting.owners.begin(), counting.owners.end(), std::int64_t{0});
+    counting.of_pieces = counting.work;
+  }
   std::vector<RankCost> out(index(ranks));
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
     RankCost& to = out[index(rank)];

@@ -300,4 +300,58 @@ Sharding joined(const Sharding& sharding, std::int64_t neighbours) {
   return out;
 }
 
+ShardRuns runs_of(const Sharding& sharding) {
+  constexpr const char* kRuns = "runs_of";
+  struct Place {
+    std::size_t rank;
+    std::size_t row;
+  };
+  std::vector<Place> places(index(sharding.tokens));
+  for (std::size_t r = 0; r < sharding.ranks.size(); ++r) {
+    const std::vector<std::int64_t>& rows = sharding.ranks[r].rows;
+    for (std::size_t n = 0; n < rows.size(); ++n) places[index(rows[n])] = {r, n};
+  }
+  ShardRuns out{.runs = {.tokens = sharding.tokens, .documents = sharding.documents, .axes = sharding.axes}};
+  const std::int64_t most = 2 * std::ssize(sharding.ranks) * std::max<std::int64_t>(sharding.documents, 1);
+  std::int64_t order = 0;
+  std::int32_t document = -1;
+  for (std::int64_t t = 0; t < sharding.tokens; ++t) {
+    const auto [rank, row] = places[index(t)];
+    const Shard& from = sharding.ranks[rank];
+    if (from.documents[row] == document && from.order[row] <= order) {
+      throw Error(kRuns, {"order", "ascend in each document, since gates are summed along it",
+                          formatted("{} after {}", from.order[row], order)});
+    }
+    document = from.documents[row];
+    order = from.order[row];
+    if (out.owners.empty() || out.owners.back() != static_cast<std::int64_t>(rank)) {
+      if (std::ssize(out.owners) == most) {
+        throw Error(
+            kRuns, {"sharding", "deal neighbours together, contiguous or zigzag, for a scheme that sums along the keys",
+                    formatted("with more than {} runs", most)});
+      }
+      out.owners.push_back(static_cast<std::int64_t>(rank));
+      out.runs.ranks.emplace_back().cu_seqlens.resize(index(sharding.documents + 1));
+    }
+    Shard& to = out.runs.ranks.back();
+    to.rows.push_back(t);
+    to.order.push_back(order);
+    to.documents.push_back(document);
+    ++to.cu_seqlens[index(document + 1)];
+  }
+  for (Shard& one : out.runs.ranks) {
+    std::partial_sum(one.cu_seqlens.begin(), one.cu_seqlens.end(), one.cu_seqlens.begin());
+    for (std::size_t axis = 0; axis < index(sharding.axes); ++axis) {
+      for (const std::int64_t t : one.rows) {
+        const auto [rank, row] = places[index(t)];
+        const Shard& from = sharding.ranks[rank];
+        one.positions.push_back(from.positions[axis * from.rows.size() + row]);
+      }
+    }
+  }
+  out.runs.places.resize(index(sharding.tokens));
+  std::iota(out.runs.places.begin(), out.runs.places.end(), std::int64_t{0});
+  return out;
+}
+
 }  // namespace posenc::inline v0_2

@@ -40,6 +40,25 @@ TEST(ShardCost, OfARing) {
   EXPECT_EQ(near[3].forward_sent, 0);
 }
 
+// Zigzag of 8 parts of 5: rank 0 has parts 0 and 7. Causal queries of rank 1 (1 and 6) need part 0 of it alone; all
+// ranks need part 1.
+TEST(ShardCost, OfKeysInRuns) {
+  const Sharding dealt = shard({.ranks = 4, .tokens = 40});
+  const ShardRuns runs = runs_of(dealt);
+  EXPECT_EQ(runs.owners, (std::vector<std::int64_t>{0, 1, 2, 3, 2, 1, 0}));
+  EXPECT_EQ(runs.runs.ranks[3].rows, (std::vector<std::int64_t>{15, 16, 17, 18, 19, 20, 21, 22, 23, 24}));
+  const std::vector<RankCost> cost = shard_cost(layer_of(6, 2), dealt, dealt, {}, 0, {.sums_along_keys = true});
+  EXPECT_EQ(cost[0].forward_sent, 5 * 3 * 2 * 12 * 4);
+  EXPECT_EQ(cost[1].forward_sent, (5 * 3 + 5) * 2 * 12 * 4);  // its part 6 to rank 0
+  EXPECT_ERROR(
+      runs_of(shard({.ranks = 2, .dealing = Dealing::striped, .tokens = 40})),
+      "[runs_of] sharding must deal neighbours together, contiguous or zigzag, for a scheme that sums along the "
+      "keys but is with more than 4 runs");
+  const std::vector<std::int64_t> falling{0, 2, 1, 3};
+  EXPECT_ERROR(runs_of(shard({.ranks = 2, .tokens = 4, .order = falling})),
+               "[runs_of] order must ascend in each document, since gates are summed along it but is 1 after 2");
+}
+
 // 6 heads on 4 ranks: 1, 2, 1, 2 of them. 2 KV heads of 3: each rank reads one but for the second, whose heads 1 and 2
 // are of KV head 0, and the third, whose head 3 is the first of KV head 1.
 TEST(ShardCost, OfDealtHeads) {

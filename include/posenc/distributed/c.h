@@ -77,6 +77,8 @@ typedef struct posenc_shard_cost_args {
   int32_t has_forget_gates;
   int32_t has_row_gates;
   int32_t has_segments;
+  int32_t sums_along_keys;
+  int32_t reserved;
   int64_t ulysses_ranks;
   int64_t query_bytes;
   int64_t key_bytes;

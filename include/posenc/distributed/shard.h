@@ -75,6 +75,16 @@ POSENC_API Sharding shard(const ShardArgs& args);
 // the ranks.
 POSENC_API Sharding joined(const Sharding& sharding, std::int64_t neighbours);
 
+// Neighbouring rows of the batch that lie on one rank, in order: how keys travel for schemes that sum along them (CoPE,
+// forget gates), whose parts are computed from the last to the first.
+struct ShardRuns {
+  Sharding runs;                     // as if each were a rank
+  std::vector<std::int64_t> owners;  // the rank of each
+};
+// Throws Error for more than 2 of a rank and document, as striped and balanced dealing have, and for orders that do not
+// ascend in a document.
+POSENC_API ShardRuns runs_of(const Sharding& sharding);
+
 // The scores that the mask permits, between the queries of one rank and the keys of one: [ranks of q][ranks of k].
 struct ShardWork {
   std::int64_t query_ranks = 0;
@@ -110,6 +120,7 @@ struct ShardCostArgs {
   bool has_forget_gates = false;   // log_forget: f32, of each key and query head
   bool has_row_gates = false;      // row_gate: f32, of each query and head
   bool has_segments = false;       // q_segments, k_segments: 4 bytes a token
+  bool sums_along_keys = false;    // ring, hybrid: keys travel in runs
 };
 
 struct RankCost {

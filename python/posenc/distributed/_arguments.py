@@ -146,15 +146,15 @@ def _probe(q: Tensor, k: Tensor, v: Tensor, layer: Layer, queries: Any, keys: An
         return inputs[name].new_zeros(shape) if name in inputs else None
 
     plan = layer.plan
-    batch = () if q.dim() == 3 else (1,)
-    heads = (1, plan.heads) if q.dim() == 3 else (1, plan.heads, 1)
+    batch = () if q.dim() == 3 else (q.shape[0],)
+    heads = (1, plan.heads) if q.dim() == 3 else (*batch, plan.heads, 1)
     of = Inputs(first("row_gate", *heads), first("q_segments", *batch, 1), None, None, numbers)
     for name in ("attn_mask", "bias"):
         setattr(of, name, first(name, 1, 1, 1, 1))
     parts = Parts(layer, tables, 0, plan.heads, one(queries.axes), of, False)
 
     def zeros(x: Tensor, count: int, channels: int) -> Tensor:
-        return x.new_zeros((1, count, channels) if x.dim() == 3 else (1, count, 1, channels))
+        return x.new_zeros((1, count, channels) if x.dim() == 3 else (*batch, count, 1, channels))
 
     own = Keys(zeros(k, plan.kv_heads, plan.head_dim), zeros(v, plan.kv_heads, plan.value_dim), first("log_forget", *heads), first("k_segments", *batch, 1))
     out = zeros(q, plan.heads, plan.value_dim)
@@ -222,6 +222,7 @@ def call_of(
         list(inputs),
         sharding.documents > 1,
         mode == "all_gather",
+        0 if q.dim() == 3 else 2,
     )
     return call, [*inputs.values(), *all_tables]
 

@@ -32,6 +32,7 @@ class Call:
     names: list[str]  # of the tensors after q, k and v: inputs, then tables
     is_packed: bool
     gathers: bool  # all keys before anything is computed
+    axis: int  # of rows: 0, or in batches 2
 
     def __post_init__(self) -> None:
         plan, dealt = self.layer.plan, self.ulysses_ranks
@@ -48,10 +49,6 @@ class Call:
 
 
 # ---- heads ----
-
-
-def row_axis(x: Tensor) -> int:
-    return 0 if x.dim() == 3 or x.dim() == 2 else 2
 
 
 def _replaced(shape: Any, **axes: int) -> list[int]:
@@ -81,7 +78,7 @@ class Deal:
 
     def post(self, x: Tensor, kind: str, places: list[Tensor]) -> Dealt:
         call = self.call
-        axis = row_axis(x)
+        axis = call.axis
         coming: list[Any] = []
         own_first, own_end = self._heads(kind, call.place)
         for place, rank in enumerate(call.members):
@@ -98,7 +95,7 @@ class Deal:
     def post_back(self, x: Tensor, kind: str, heads: int, places: list[Tensor]) -> PutBack:
         """heads: of all. Of heads that several ranks had, gradients are added."""
         call = self.call
-        axis = row_axis(x)
+        axis = call.axis
         coming: list[Any] = []
         for place, rank in enumerate(call.members):
             own = x.index_select(axis, places[place])
@@ -145,7 +142,7 @@ class Ring:
 
     def __init__(self, call: Call, keys: Keys, turns: list[list[int | None]]) -> None:
         self.call, self.keys, self.turns = call, keys, turns
-        self.axis = row_axis(keys.k)
+        self.axis = call.axis
         self.coming: dict[int, list[Pending]] = {}
         self.asked = 0  # of those that are needed, from the first
         self.needed = [p for p in (turn[call.group] for turn in turns) if p is not None]
@@ -164,7 +161,7 @@ class Ring:
         return [x for x in (keys.k, keys.v, keys.gates, keys.segments) if x is not None]
 
     def of_rows(self, x: Tensor, piece: Piece) -> Tensor:
-        axis = row_axis(x) if x.dtype != torch.int32 else x.dim() - 1
+        axis = self.call.axis if x.dtype != torch.int32 else x.dim() - 1
         return x.narrow(axis, piece.first, piece.end - piece.first)
 
     def own(self, p: int) -> Keys:
@@ -184,7 +181,7 @@ class Ring:
         source, count = self.call.rank_of(piece.owner), piece.end - piece.first
         posted = []
         for x in self.tensors(self.keys):
-            axis = row_axis(x) if x.dtype != torch.int32 else x.dim() - 1
+            axis = self.call.axis if x.dtype != torch.int32 else x.dim() - 1
             posted.append(self.call.exchange.receive(_replaced(x.shape, **{f"_{axis}": count}), x.dtype, source, KEYS))
         self.coming[n] = posted
 
@@ -396,7 +393,7 @@ def _pass_backward(call: Call, parts: Parts, kept: Kept, made: Made, sums: Sums,
             if gathered is not None:
                 count = piece.end - piece.first
                 rows = order[done : done + count]
-                made_here = [x.index_select(row_axis(x), rows) for x in gathered.tensors()]
+                made_here = [x.index_select(call.axis, rows) for x in gathered.tensors()]
                 done += count
             else:
                 keys = ring.take(taken)

@@ -150,6 +150,7 @@ class ShardedCache:
         main = [one for one in plan.rotate if one.role == "main"]
         is_plain = len(main) == 1 and isinstance(main[0].scheme, _posenc.Rope) and not main[0].offset and not main[0].heads
         self.rotates = is_plain and not plan.score and plan.regions is None and plan.value is None
+        self.axes = len(main[0].rope.axes.names) if self.rotates else 1
         self.table = _posenc.table_on_demand(main[0].rope) if self.rotates else None
 
     def owner(self, token: int) -> int:
@@ -168,7 +169,7 @@ class ShardedCache:
         if (positions is None) != (self.positions is None) and self.tokens:
             raise ValueError("[ShardedCache] positions must be given for all tokens, or for none")
         if len(own):
-            places = order[None] if positions is None else positions
+            places = order.expand(self.axes, count) if positions is None else positions
             _posenc.rotate_into_cache(
                 k[own].contiguous(),
                 v[own].contiguous(),

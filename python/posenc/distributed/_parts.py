@@ -158,7 +158,9 @@ class Parts:
         plan, tables, keywords = self._of(of)
         given = self._given(of, piece, keys)
         first, end = self.first + of.first, self.first + of.end
-        of_tables = {name: torch.zeros(x.shape, dtype=torch.float32) for name, x in zip(self.names, tables) if x.numel()}
+        # FIRE's c is a tensor of no axes, its gradient an array of one number.
+        shapes = {name: x.shape or (1,) for name, x in zip(self.names, tables) if x.numel()}
+        of_tables = {name: torch.zeros(shape, dtype=torch.float32) for name, shape in shapes.items()}
         d_q = torch.empty(q[:, of.q].shape, dtype=torch.float32)
         if made.carry is not None and sums.carry is not None:
             keywords |= {"carry": made.carry[:, of.q], "d_carry": sums.carry[:, of.q]}
@@ -186,7 +188,8 @@ class Parts:
         sums.q[:, of.q] += d_q
         for n, (name, axis) in enumerate(zip(self.names, self.axes)):
             if name in of_tables and (name != "sinks" or is_first):
-                some(sums.tables[n], axis, self.plan.heads, first, end).add_(of_tables[name])
+                to_sum = some(sums.tables[n], axis, self.plan.heads, first, end)
+                to_sum.add_(of_tables[name].view(to_sum.shape))
         if to.gates is not None:
             to.gates[:, of.q] = self._unflat(asked["d_log_forget"], to.gates[:, of.q])
         if sums.row_gate is not None:

@@ -69,42 +69,6 @@ def digest(sharding: _posenc.Sharding) -> str:
     return f"{sharding.tokens} tokens on {len(sharding.ranks)} ranks, {of.hexdigest()}"
 
 
-def _scattered(of: _posenc.Sharding) -> tuple[Tensor, Tensor | None, list[int]]:
-    """Of the batch: orders, positions, the rank of each row."""
-    order = torch.empty(of.tokens, dtype=torch.int64)
-    positions = torch.empty(of.axes, of.tokens, dtype=torch.float64) if of.axes else None
-    owner = torch.empty(of.tokens, dtype=torch.int64)
-    for rank, one in enumerate(of.ranks):
-        own = rows_of(one, of.axes)
-        order[own.rows], owner[own.rows] = own.order, rank
-        if positions is not None:
-            positions[:, own.rows] = own.positions
-    return order, positions, owner.tolist()
-
-
-def _runs(keys: _posenc.Sharding, of_batch: Tensor) -> tuple[_posenc.Sharding, list[int]]:
-    """Neighbouring rows of one rank as ranks of their own, and whose they are."""
-    order, positions, owner = _scattered(keys)
-    lengths: list[int] = []
-    owners: list[int] = []
-    for one in owner:
-        if owners and owners[-1] == one:
-            lengths[-1] += 1
-        else:
-            owners.append(one)
-            lengths.append(1)
-    places = {} if positions is None else {"positions": positions}
-    runs = _posenc.shard(
-        max(len(lengths), 1),
-        dealing="contiguous",
-        rank_tokens=lengths or [0],
-        cu_seqlens=of_batch,
-        order=order,
-        **places,
-    )
-    return runs, owners or [0]
-
-
 class Schedule:
     def __init__(
         self,
@@ -116,21 +80,18 @@ class Schedule:
         sums_along_keys: bool,
     ) -> None:
         of_queries = _posenc.joined(queries, ulysses_ranks)
-        of_keys = queries_keys = _posenc.joined(keys, ulysses_ranks)
+        of_keys = _posenc.joined(keys, ulysses_ranks)
         self.groups = len(of_queries.ranks)
         self.queries = [rows_of(one, queries.axes) for one in of_queries.ranks]
         self.keys = [rows_of(one, keys.axes) for one in of_keys.ranks]
         self.of_ranks = {"q": [as_tensor(one.rows, torch.int64) for one in queries.ranks], "kv": [as_tensor(one.rows, torch.int64) for one in keys.ranks]}
         owners = list(range(self.groups))
         if sums_along_keys:
-            ends = sum((as_tensor(one.cu_seqlens, torch.int32) for one in keys.ranks), torch.zeros(keys.documents + 1, dtype=torch.int32))
-            of_keys, owners = _runs(queries_keys, ends.to(torch.int32))
-            if len(owners) > 2 * self.groups * max(keys.documents, 1):
-                raise ValueError(
-                    f"[attend] sharding must deal neighbouring tokens together, contiguous or zigzag, for a scheme that sums "
-                    f"along the keys, but has {len(owners)} runs: or say mode='all_gather' or 'ulysses'"
-                )
-            self._refuse_falling_orders(of_keys)
+            try:
+                of_keys, of_runs = _posenc.runs_of(of_keys)
+            except ValueError as problem:
+                raise ValueError(f"{problem}: or say mode='all_gather' or 'ulysses'") from problem
+            owners = list(of_runs)
         needs = self._needs(of_queries, of_keys, mask, prefix)
         self.pieces: list[Piece] = []
         taken = [0] * self.groups
@@ -153,18 +114,6 @@ class Schedule:
             return [[len(q.rows) > 0 and len(k.rows) > 0 for k in keys.ranks] for q in queries.ranks]
         pairs = _posenc.shard_work(queries, keys, mask=mask, prefix=prefix).pairs.tolist()
         return [[n > 0 for n in of_rank] for of_rank in pairs]
-
-    @staticmethod
-    def _refuse_falling_orders(runs: _posenc.Sharding) -> None:
-        for_each: dict[int, int] = {}
-        for one in runs.ranks:
-            for document, order in zip(one.documents, one.order):
-                if order <= for_each.get(document, -(2**63)):
-                    raise ValueError(
-                        "[attend] order must ascend in each document of the batch, since gates are summed along it, but "
-                        f"{order} follows {for_each[document]}"
-                    )
-                for_each[document] = order
 
 
 _kept: dict[Any, tuple[Any, Schedule]] = {}

@@ -144,6 +144,19 @@ void bind_shard(nb::module_& m) {
       nb::sig("def joined(sharding: Sharding, neighbours: int) -> Sharding"),
       "Neighbours as one rank each, so many at a time: what they hold together.");
   m.def(
+      "runs_of",
+      [](const Sharding& sharding) {
+        ShardRuns made = runs_of(sharding);
+        return nb::make_tuple(nb::cast(std::move(made.runs)),
+                              Convert<std::vector<std::int64_t>>::to_python(made.owners, {}));
+      },
+      nb::arg("sharding"), nb::sig("def runs_of(sharding: Sharding) -> tuple[Sharding, tuple[int, ...]]"),
+      "Neighbouring rows of the batch that lie on one rank, in order, as if each run were a rank, and the rank of "
+      "each: how "
+      "keys travel for schemes that sum along them. ValueError for more than 2 of a rank and document, and for orders "
+      "that "
+      "do not ascend in a document.");
+  m.def(
       "shard_work",
       [](const Sharding& queries, const Sharding& keys, const Mask* mask, std::int64_t prefix) {
         const nb::gil_scoped_release released;
@@ -158,7 +171,7 @@ void bind_shard(nb::module_& m) {
       "shard_cost",
       [](const LayerPlan& layer, const Sharding& queries, const Sharding& keys, std::int64_t prefix, nb::handle mode,
          std::int64_t ulysses_ranks, std::int64_t query_bytes, std::int64_t key_bytes, bool has_forget_gates,
-         bool has_row_gates, bool has_segments) {
+         bool has_row_gates, bool has_segments, bool sums_along_keys) {
         const ContextMode how = Convert<ContextMode>::from_python(mode, {"shard_cost", "mode"});
         nb::list out;
         for (const RankCost& one : shard_cost(layer, queries, keys, layer.mask, prefix,
@@ -168,7 +181,8 @@ void bind_shard(nb::module_& m) {
                                               .key_bytes = key_bytes,
                                               .has_forget_gates = has_forget_gates,
                                               .has_row_gates = has_row_gates,
-                                              .has_segments = has_segments})) {
+                                              .has_segments = has_segments,
+                                              .sums_along_keys = sums_along_keys})) {
           out.append(nb::cast(one, nb::rv_policy::copy));
         }
         return nb::tuple(out);
@@ -176,10 +190,12 @@ void bind_shard(nb::module_& m) {
       nb::arg("layer"), nb::arg("queries"), nb::arg("keys"), nb::kw_only(), nb::arg("prefix") = 0,
       nb::arg("mode") = "ring", nb::arg("ulysses_ranks") = 1, nb::arg("query_bytes") = 4, nb::arg("key_bytes") = 4,
       nb::arg("has_forget_gates") = false, nb::arg("has_row_gates") = false, nb::arg("has_segments") = false,
+      nb::arg("sums_along_keys") = false,
       nb::sig(("def shard_cost(layer: LayerPlan, queries: Sharding, keys: Sharding, *, prefix: int = 0, mode: " +
                Convert<ContextMode>::type() +
                " = 'ring', ulysses_ranks: int = 1, query_bytes: int = 4, key_bytes: int = 4, has_forget_gates: bool = "
-               "False, has_row_gates: bool = False, has_segments: bool = False) -> tuple[RankCost, ...]")
+               "False, has_row_gates: bool = False, has_segments: bool = False, sums_along_keys: bool = False) -> "
+               "tuple[RankCost, ...]")
                   .c_str()),
       "What each rank computes, sends and holds, by mode, of a layer's sizes and mask. query_bytes, key_bytes: of an "
       "element of q and the output, of k and v. ulysses_ranks: hybrid, of each group that deals heads.");

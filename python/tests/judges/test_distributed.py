@@ -1,0 +1,289 @@
+"""posenc.distributed over ranks of gloo: every scheme, mask, packing and mode against float64 on one rank, to the bit from
+run to run; bytes as the formula says; mutants; errors on all ranks; a rank that is gone; decode over a sharded cache.
+
+POSENC_WHOLE=1 (ctest -C slow -R distributed.whole) has 8 ranks, and every scheme under every arrangement.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+
+import pytest
+import torch
+
+import posenc
+import scheme_cases
+from distributed_pool import Pool
+from distributed_ranks import Dealt
+from posenc.distributed import _heads, _parts
+from scheme_bounds import bound_of
+from scheme_cases import CASES
+
+WHOLE = os.environ.get("POSENC_WHOLE") == "1"
+UNIT = 2.0**-24
+M, W = posenc.Mask, posenc.Window
+ARRANGEMENTS = {
+    "packed": {"mask": M(kind="causal"), "ends": [0, 13, 13, 14, 40]},
+    "window": {"mask": M(kind="causal", window=W(past=5)), "places": "scattered"},
+    "both ways": {"mask": M(kind="bidirectional"), "ends": [0, 25, 40], "places": "scattered"},
+    "batch": {"mask": M(kind="causal"), "batch": 2, "tokens": 23},
+    "prefix": {"mask": M(kind="prefix"), "prefix": 9},
+    "chunks": {"mask": M(kind="causal", chunk=11)},
+    "far window": {"mask": M(kind="bidirectional", window=W(past=3, future=4)), "batch": 2},
+}
+DEALINGS = ("zigzag", "contiguous", "striped", "balanced")
+
+
+@pytest.fixture(scope="module")
+def pool():
+    ranks = Pool(8 if WHOLE else 4)
+    yield ranks
+    ranks.close()
+
+
+def runs_apart(plan):
+    """Schemes whose parts carry sums along the keys."""
+    return _parts.sums_along_keys(plan)
+
+
+def fits(of: Dealt) -> bool:
+    case = CASES[of.case]
+    if not case.kernel:
+        return False
+    if case.side and max(of.tokens, of.keys) > case.side and of.places == "by order":
+        return False
+    if of.mode in ("ulysses", "hybrid"):
+        if _heads.lacks(case.layer) or any(isinstance(t, posenc.DistanceLogits) for t in case.layer.score):
+            return False
+    if of.mode in ("all_gather", "ulysses"):
+        return True
+    sums = runs_apart(case.layer)
+    return sums == 0 or sums == 1 and of.dealing in ("zigzag", "contiguous")
+
+
+# ---- the truth ----
+
+
+def gradients(of: Dealt, call, moved=None):
+    """Output, lse and gradients by operations of torch in float64, of numbers that may have moved a little."""
+    attend, tensors, names = scheme_cases.function_of(call)
+    if moved is not None:
+        random = torch.Generator().manual_seed(moved)
+        for x in tensors:
+            x.data *= 1 + 2.0**-20 * torch.randn(x.shape, generator=random, dtype=torch.float64).sign()
+    out, lse = attend(*tensors)
+    d_out, d_lse = of.d_out(call)
+    seen = torch.where(lse.isfinite(), lse, 0.0)
+    made = torch.autograd.grad((out * d_out).sum() + (seen * d_lse).sum(), tensors, allow_unused=True)
+    return out.detach(), lse.detach(), dict(zip(names, made))
+
+
+def check(of: Dealt, results) -> float:
+    """The largest error by its bound."""
+    call = of.call()
+    out, lse, wanted = gradients(of, call)
+    got = results[0]
+    assert all(one["is same"] for one in results), of
+    for rank, one in enumerate(results):
+        assert one["sent"] == one["cost"], (of, rank)
+    worst = errors(of, call, out, lse, wanted, got)
+    assert worst <= 1, (of, worst)
+    return worst
+
+
+def errors(of: Dealt, call, out, lse, wanted, got) -> float:
+    """tests/support/gradient_tolerances.h has the bound of gradients: roundings on the way are moves of the numbers that
+    were rounded. Parts add a rounding each time that they are merged, or added."""
+    stored = {"float32": 0.0, "bfloat16": 2.0**-9}[of.dtype]
+    rounded = bound_of(call, UNIT) + stored * float(out.abs().max())
+    finite = lse.isfinite()
+    assert torch.equal(finite, got["lse"].isfinite())
+    scores = max(1.0, float(lse[finite].abs().max()))
+    ratios = [
+        float((got["out"] - out).abs().max()) / (rounded + 2 * of.ranks * UNIT * float(out.abs().max())),
+        float((got["lse"] - lse)[finite].abs().max()) / (rounded + 4 * of.ranks * UNIT * scores),
+    ]
+    largest = {name: 0.0 if x is None else float(x.abs().max()) for name, x in wanted.items()}
+    sensitivity = dict.fromkeys(wanted, 0.0)
+    for draw in range(2):
+        _, _, more = gradients(of, of.call(), moved=draw)
+        for name, x in more.items():
+            if x is not None:
+                sensitivity[name] = max(sensitivity[name], float((x - wanted[name]).abs().max()) * 2**20)
+    length, channels = max(of.tokens, of.keys), scheme_cases.HEAD_DIM
+    roundings = math.sqrt(channels) + math.sqrt(length) + 12 + 3 * scores + 2 * of.ranks
+    for name, x in wanted.items():
+        if x is None:
+            continue
+        bound = (roundings * UNIT + 2 * stored) * (sensitivity[name] + largest[name])
+        error = float((got[name].reshape(x.shape) - x).abs().max())
+        ratios.append(error / bound if bound else float(error > 0))
+    return max(ratios)
+
+
+# ---- every scheme ----
+
+
+def cases(modes, ranks: int, turn: int = 0):
+    kinds = list(ARRANGEMENTS)
+    for n, name in enumerate(CASES):
+        for m, mode in enumerate(modes):
+            chosen = kinds if WHOLE else [kinds[(n + m + turn) % len(kinds)]]
+            for kind in chosen:
+                for dealing in itertools.islice(itertools.cycle(DEALINGS), (n + m) % 4, (n + m) % 4 + 4):
+                    of = Dealt(name, **{**ARRANGEMENTS[kind], "dealing": dealing, "mode": mode, "ranks": ranks})
+                    if CASES[name].batches_only:
+                        of.batch, of.ends = 2, None
+                    if CASES[name].side:
+                        of.places, of.tokens = "by order" if of.places == "by order" else of.places, min(of.tokens, 16)
+                        of.ends = None if of.ends is None else [0, 5, 16]
+                    if fits(of):
+                        yield of
+                        break
+
+
+def run_all(pool, listed):
+    worst, names = 0.0, set()
+    for of in listed:
+        worst = max(worst, check(of, pool.ask("run", of, ranks=range(of.ranks))))
+        names.add(of.case)
+    assert worst >= 0.005  # a bound that says something
+    return names
+
+
+KERNEL = {name for name, case in CASES.items() if case.kernel}
+
+
+def test_every_scheme_in_a_ring_of_four(pool):
+    apart = {name for name in KERNEL if runs_apart(CASES[name].layer) > 1}
+    assert run_all(pool, cases(["ring"], 4)) == KERNEL - apart
+
+
+def test_every_scheme_gathered_and_with_heads_dealt(pool):
+    assert run_all(pool, cases(["all_gather"], 4, turn=3)) == KERNEL
+    dealt = run_all(pool, cases(["ulysses", "hybrid"], 4, turn=5))
+    assert len(dealt) >= len(KERNEL) - 14 and {"cope", "forget gate", "t5 gated, of an axis", "sinks", "several at once"} <= dealt
+
+
+def test_two_and_three_ranks_and_one(pool):
+    names = ("rope", "cope", "forget gate", "sinks", "t5", "xpos", "shaw values", "self-extend", "xlnet", "deberta")
+    for ranks in (1, 2, 3):
+        listed = [of for of in cases(["ring", "ulysses"], ranks, turn=ranks) if of.case in names]
+        for of in listed:
+            of.ulysses_ranks = 1
+        assert {of.case for of in listed} == set(names)
+        run_all(pool, listed)
+
+
+def test_cross_attention_and_bfloat16(pool):
+    both = M(kind="bidirectional")
+    for mode in ("ring", "all_gather", "ulysses", "hybrid"):
+        check(of := Dealt("shaw", both, tokens=10, keys=31, mode=mode), pool.ask("run", of))
+        check(of := Dealt("sinks", both, tokens=31, keys=9, mode=mode, ends=[0, 20, 31], key_ends=[0, 1, 9]), pool.ask("run", of))
+        check(of := Dealt("rope", M(kind="causal"), mode=mode, dtype="bfloat16"), pool.ask("run", of))
+
+
+def test_matrices_of_a_call(pool):
+    for name, dealing in (("no positions", "striped"), ("distance logits", "zigzag")):
+        check(of := Dealt(name, M(kind="causal"), dealing=dealing), pool.ask("run", of))
+
+
+def test_a_window_leaves_ranks_out(pool):
+    of = Dealt("rope", M(kind="causal", window=W(past=3)), dealing="contiguous")
+    results = pool.ask("run", of)
+    check(of, results)
+    assert [one["sent"][0] for one in results] == [10 * 2 * (8 + 6) * 4] * 3 + [0]
+
+
+@pytest.mark.skipif(not WHOLE, reason="8 ranks: ctest --preset dev -C slow -R distributed.whole")
+def test_eight_ranks(pool):
+    for mode in ("ring", "all_gather", "ulysses", "hybrid"):
+        run_all(pool, cases([mode], 8))
+
+
+# ---- mistakes ----
+
+
+@pytest.mark.parametrize(
+    "spoil, of",
+    [
+        ("local ids", Dealt("rope", M(kind="causal"))),
+        ("local ids", Dealt("no positions", M(kind="causal"), ends=[0, 13, 40])),
+        ("ids of another rank", Dealt("t5", M(kind="causal"), dealing="contiguous")),
+        ("window by local index", Dealt("no positions", M(kind="causal", window=W(past=5)))),
+        ("carry out of order", Dealt("cope", M(kind="causal"))),
+        ("carry out of order", Dealt("forget gate", M(kind="causal"), dealing="contiguous")),
+        ("sinks twice", Dealt("sinks", M(kind="causal"))),
+    ],
+)
+def test_mutants_are_caught(pool, spoil, of):
+    call = of.call()
+    got = pool.ask("run", of, spoil)[0]
+    if not torch.equal(got["lse"].isfinite(), gradients(of, call)[1].isfinite()):
+        return
+    assert errors(of, call, *gradients(of, call), got) > 10
+
+
+# ---- what is refused, and by whom ----
+
+ODD = {
+    "shape": "q must be of 8 tokens, 2 heads and 8 channels but is of 7, 2 and 8",
+    "dtype": "k.dtype must be the same on all ranks, but is torch.bfloat16 on rank 3 and torch.float32 on rank 0",
+    "plan": "layer must be the same on all ranks",
+    "mode": "mode must be the same on all ranks, but is all_gather on rank 3 and ring on rank 0",
+    "sharding": "sharding must be the same on all ranks",
+    "gradient": "whether gradients are asked for must be the same on all ranks, but is True on rank 3 and False on rank 0",
+    "input": "numbers must be the same on all ranks",
+    "layer": "layer must be a posenc.torch.Layer but is a str",
+    "heads": "mode must be ring or all_gather for this layer but is 'ulysses', which deals heads, and the layer has Alibi",
+    "nonsense": "mode must be one of ring, all_gather, ulysses, hybrid but is 'star'",
+    "device": "q must be on the CPU, where posenc's kernels compute the parts, but is on meta",
+    "double": "q must be of float32, float16, bfloat16 but is of torch.float64",
+    "axes": "q_positions",
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_an_error_is_one_of_all_ranks(pool, what):
+    said = pool.ask("refused", what)
+    for rank, text in enumerate(said):
+        assert ODD[what] in text, (rank, text)
+    if what in ("shape", "layer"):
+        assert all("rank 3 refuses the call" in text for text in said[:3]) and "rank" not in said[3]
+    assert all(pool.ask("works"))  # nothing is left behind
+
+
+@pytest.mark.parametrize("how, lost", [("killed", 2), ("stalled", 0), ("backward", 1)])
+def test_a_rank_that_is_gone_is_named(how, lost):
+    pool = Pool(3)
+    try:
+        for rank in range(3):
+            pool.pipes[rank].send(("without", (lost, how, 3.0)))
+        for rank in {0, 1, 2} - {lost}:
+            text, named, seconds = pool.answer(rank, 60.0)
+            assert named == lost and f"rank {lost} " in text and seconds < 6, (rank, text, seconds)
+    finally:
+        pool.close()
+    assert not any(process.is_alive() for process in pool.processes)
+
+
+# ---- decode ----
+
+
+@pytest.mark.parametrize("name", ["rope", "sinks", "alibi", "shaw", "xpos", "rope of three axes"])
+def test_decode_over_a_sharded_cache(pool, name):
+    tokens = 45
+    results = pool.ask("decoded", name, tokens, 4)
+    case = CASES[name]
+    call = scheme_cases.Call(case, scheme_cases.Arrangement("decode", M(kind="causal"), 0, tokens, tokens), seed=11)
+    call.q, call.k, call.v = (x.float().double() for x in (call.q, call.k, call.v))
+    wanted = call.reference()
+    got = results[0]["out"].double()
+    assert all(one["is same"] for one in results)
+    assert sum(one["held"] for one in results) == tokens and max(one["held"] for one in results) <= tokens / 4 + 4
+    assert results[0]["rotates"] == name.startswith("rope")
+    assert "tokens must be at most" in results[0]["full"] or tokens % 16
+    bound = bound_of(call, UNIT) + 8 * UNIT * float(wanted.abs().max())
+    assert float((got - wanted).abs().max()) <= bound
