@@ -36,7 +36,8 @@ LAYERS = {
                      # of bench: what `posenc bench` measures with
                      "huge_memory.h", "multiply_add.h", "read_memory.h", "taking_turns.h", "xor_in_place.h"},
     "python": {"std", "public", "python", "nanobind", "sys/mman.h"},
-    "examples": {"std", "public", "examples"},
+    "mpi": {"std", "public", "mpi", "mpi.h", "agreement.h"},
+    "examples": {"std", "public", "examples", "mpi.h"},
     "bench": None,  # everything
 }
 # The rooms of a layer, and what each may include of the others.

@@ -1,0 +1,320 @@
+// Every scheme in the ring and the tree against the float64 formulas of all tokens, the same bits from run to run, and
+// bytes as the formula says; what is refused is refused by all. Run by mpirun with any number of ranks.
+#include "posenc/mpi.h"
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "attend/fused/fused_comparison.h"
+#include "attend/lowered_size.h"
+#include "attend/scheme_call.h"
+#include "cpu/lower/lower.h"
+#include "cpu/lower/weight_reader.h"
+#include "posenc/error.h"
+#include "support/all_schemes.h"
+#include "support/error_ratio.h"
+#include "support/tolerances.h"
+
+namespace posenc::test::mpi_test {
+namespace {
+
+constexpr std::uint64_t kSeed = 91;
+constexpr std::int64_t kTokens = 83;
+
+int rank() {
+  int out = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &out);
+  return out;
+}
+
+int ranks() {
+  int out = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &out);
+  return out;
+}
+
+// A rank sees its own rows alone, and so less of what is largest.
+double least() { return 0.01 / ranks(); }
+
+bool sums_along_keys(const LayerPlan& layer) {
+  return std::ranges::any_of(layer.score, [](const ScoreTerm& term) {
+    return std::holds_alternative<ContextualPosition>(term) || std::holds_alternative<ForgetGate>(term);
+  });
+}
+
+std::size_t sums(const LayerPlan& layer) {
+  return static_cast<std::size_t>(std::ranges::count_if(layer.score, [](const ScoreTerm& term) {
+    return std::holds_alternative<ContextualPosition>(term) || std::holds_alternative<ForgetGate>(term);
+  }));
+}
+
+// Rows of this rank, as floats.
+std::vector<float> rows_of(const Tensor& x, const Shard& shard) {
+  std::vector<float> out;
+  const std::size_t width = x.values.size() / static_cast<std::size_t>(x.shape[0]);
+  for (const std::int64_t row : shard.rows) {
+    const auto first = x.values.begin() + row * static_cast<std::int64_t>(width);
+    for (std::size_t n = 0; n < width; ++n) out.push_back(static_cast<float>(first[static_cast<std::int64_t>(n)]));
+  }
+  return out;
+}
+
+struct Results {
+  std::vector<float> out, lse;
+  std::int64_t sent = 0;
+  bool operator==(const Results&) const = default;
+};
+
+// A call whose queries and keys are dealt.
+struct Dealt {
+  SchemeCall& call;
+  Sharding queries, keys;
+  std::vector<float> q, k, v, gates{};
+  std::vector<std::int32_t> q_segments{}, k_segments{};
+
+  Dealt(SchemeCall& of, Dealing dealing, const Mask& mask)
+      : call(of),
+        queries(shard({.ranks = ranks(),
+                       .dealing = dealing,
+                       .tokens = kTokens,
+                       .positions = of.inputs.q_positions,
+                       .block = dealing == Dealing::balanced ? 4 : 0,
+                       .mask = mask})),
+        keys(shard({.ranks = ranks(),
+                    .dealing = dealing,
+                    .tokens = kTokens,
+                    .positions = of.inputs.k_positions,
+                    .block = dealing == Dealing::balanced ? 4 : 0,
+                    .mask = mask})),
+        q(rows_of(of.q, own_queries())),
+        k(rows_of(of.k, own_keys())),
+        v(rows_of(of.v, own_keys())) {
+    if (!call.inputs.log_forget.empty()) {
+      for (const std::int64_t row : own_keys().rows) {
+        for (std::int64_t h = 0; h < call.layer.heads; ++h) {
+          gates.push_back(static_cast<float>(cpu::read(call.inputs.log_forget, {row, h})));
+        }
+      }
+    }
+    if (call.inputs.q_segments.empty()) return;
+    for (const std::int64_t row : own_queries().rows)
+      q_segments.push_back(call.inputs.q_segments[static_cast<std::size_t>(row)]);
+    for (const std::int64_t row : own_keys().rows)
+      k_segments.push_back(call.inputs.k_segments[static_cast<std::size_t>(row)]);
+  }
+  const Shard& own_queries() const { return queries.ranks[static_cast<std::size_t>(rank())]; }
+  const Shard& own_keys() const { return keys.ranks[static_cast<std::size_t>(rank())]; }
+
+  Results run() {
+    const LayerPlan& layer = call.layer;
+    const std::int64_t q_rows = std::ssize(own_queries().rows);
+    const std::int64_t k_rows = std::ssize(own_keys().rows);
+    Results made{std::vector<float>(static_cast<std::size_t>(q_rows * layer.heads * layer.value_dim)),
+                 std::vector<float>(static_cast<std::size_t>(q_rows * layer.heads))};
+    LayerInputs inputs{.prefix = call.inputs.prefix, .length = call.inputs.length};
+    if (!gates.empty()) inputs.log_forget = tensor(gates.data(), {k_rows, layer.heads});
+    inputs.q_segments = q_segments;
+    inputs.k_segments = k_segments;
+    mpi::attend_ring(MPI_COMM_WORLD, layer,
+                     {.sharding = &queries,
+                      .key_sharding = &keys,
+                      .local = {.out = tensor(made.out.data(), {q_rows, layer.heads, layer.value_dim}),
+                                .q = tensor(q.data(), {q_rows, layer.heads, layer.head_dim}),
+                                .k = tensor(k.data(), {k_rows, layer.kv_heads, layer.head_dim}),
+                                .v = tensor(v.data(), {k_rows, layer.kv_heads, layer.value_dim}),
+                                .weights = call.weights,
+                                .inputs = inputs,
+                                .lse = tensor(made.lse.data(), {q_rows, layer.heads}),
+                                .parallel = {.threads = 1}},
+                      .sent = &made.sent});
+    return made;
+  }
+};
+
+bool is_dealt(const SchemeCase& scheme) { return !scheme.batches_only && sums(scheme.layer) <= 1; }
+
+// One rank's rows against the formulas of all.
+void compare(const SchemeCase& scheme, SchemeCall& call, const Results& made, const Shard& own, ErrorRatio& ratio,
+             ErrorRatio& lse_ratio) {
+  const SchemeCall::Result wanted = call.by_formulas();
+  const SchemeCall::Result bounds = fused_bounds(call, wanted, DType::f32);
+  const math::Lowered lowered = cpu::lower(call.layer, call.weights, call.inputs, call.sizes);
+  const LoweredSizes sizes(lowered, call, kRotatedInFloats);
+  const auto heads = static_cast<std::size_t>(call.layer.heads);
+  const auto width = static_cast<std::size_t>(call.layer.value_dim);
+  for (std::size_t n = 0; n < own.rows.size() * heads; ++n) {
+    const std::size_t row = static_cast<std::size_t>(own.rows[n / heads]) * heads + n % heads;
+    if (!std::isfinite(wanted.lse[row])) {
+      EXPECT_EQ(static_cast<double>(made.lse[n]), wanted.lse[row]);
+      continue;
+    }
+    lse_ratio.add(std::abs(static_cast<double>(made.lse[n]) - wanted.lse[row]),
+                  bounds.lse[row] + 2 * ranks() * kFloatRounding * std::abs(wanted.lse[row]), scheme.name);
+    for (std::size_t c = 0; c < width; ++c) {
+      const Values values = sizes.values(row, c);
+      const double bound =
+          merged_output(bounds.out[row * width + c], bounds.lse[row], values.half_range, 2.0 * ranks(), values.largest);
+      ratio.add(std::abs(static_cast<double>(made.out[n * width + c]) - wanted.out[row * width + c]), bound,
+                scheme.name);
+    }
+  }
+}
+
+// Numbers that floats hold.
+void round(SchemeCall& call) {
+  for (Tensor* const x : {&call.q, &call.k, &call.v}) {
+    for (double& one : x->values) one = static_cast<double>(static_cast<float>(one));
+  }
+}
+
+const std::vector<Mask> kMasks{{.kind = MaskKind::causal},
+                               {.kind = MaskKind::causal, .window = Window{.past = 9}},
+                               {.kind = MaskKind::bidirectional},
+                               {.kind = MaskKind::causal, .chunk = 20}};
+
+TEST(Mpi, ARingIsTheWholeForEveryScheme) {
+  ErrorRatio ratio("ring");
+  ErrorRatio lse_ratio("ring, lse");
+  std::uint64_t turn = 0;
+  std::size_t carried = 0;
+  for (const SchemeCase& scheme : all_schemes()) {
+    if (!is_dealt(scheme)) continue;
+    SCOPED_TRACE(scheme.name);
+    const bool carries = sums_along_keys(scheme.layer);
+    const Mask& mask = kMasks[turn % kMasks.size()];
+    SchemeCall call(scheme, {.name = "dealt", .mask = mask, .queries = kTokens, .keys = kTokens}, Places::scattered,
+                    kSeed + turn);
+    if (!call.inputs.row_gate.empty() || !call.inputs.bias.empty()) continue;
+    round(call);
+    std::vector<float> gates;
+    std::vector<double> rounded;
+    if (!call.inputs.log_forget.empty()) {  // those that floats hold, for the formulas too
+      rounded = cpu::read_all(call.inputs.log_forget);
+      for (double& one : rounded) one = static_cast<double>(static_cast<float>(one));
+      call.inputs.log_forget = tensor(rounded.data(), {kTokens, call.layer.heads});
+    }
+    const Dealing dealing = static_cast<Dealing>(carries ? turn % 2 : turn % 4);
+    Dealt dealt(call, dealing, mask);
+    const Results made = dealt.run();
+    EXPECT_EQ(made, dealt.run());
+    const std::vector<RankCost> costs = shard_cost(call.layer, dealt.queries, dealt.keys, mask, 0,
+                                                   {.has_forget_gates = !call.inputs.log_forget.empty(),
+                                                    .has_segments = !dealt.q_segments.empty(),
+                                                    .sums_along_keys = carries});
+    EXPECT_EQ(made.sent, costs[static_cast<std::size_t>(rank())].forward_sent);
+    compare(scheme, call, made, dealt.own_queries(), ratio, lse_ratio);
+    carried += carries ? 1 : 0;
+    ++turn;
+  }
+  EXPECT_GE(turn, 40U);
+  EXPECT_GE(carried, 2U);
+  ratio.expect(least());
+  lse_ratio.expect(least());
+}
+
+TEST(Mpi, ATreeIsTheWholeAndTheSameOnAllRanks) {
+  ErrorRatio ratio("tree");
+  ErrorRatio lse_ratio("tree, lse");
+  std::uint64_t turn = 0;
+  for (const SchemeCase& scheme : all_schemes()) {
+    if (!is_dealt(scheme) || sums_along_keys(scheme.layer)) continue;
+    SCOPED_TRACE(scheme.name);
+    SchemeCall call(scheme, {.name = "decode", .mask = {.kind = MaskKind::causal}, .queries = kTokens, .keys = kTokens},
+                    Places::scattered, kSeed + turn);
+    if (!call.inputs.row_gate.empty() || !call.inputs.bias.empty() || !call.inputs.q_segments.empty()) continue;
+    round(call);
+    Dealt dealt(call, Dealing::striped, call.layer.mask);
+    const Sharding all = joined(dealt.queries, ranks());
+    const Shard& own = dealt.own_keys();
+    const LayerPlan& layer = call.layer;
+    std::vector<float> q(call.q.values.begin(), call.q.values.end());
+    Results made{std::vector<float>(static_cast<std::size_t>(kTokens * layer.heads * layer.value_dim)),
+                 std::vector<float>(static_cast<std::size_t>(kTokens * layer.heads))};
+    LayerInputs inputs{.q_order = all.ranks[0].order, .k_order = own.order, .length = call.inputs.length};
+    if (dealt.queries.axes > 0) {
+      inputs.q_positions = std::span<const double>(all.ranks[0].positions);
+      inputs.k_positions = std::span<const double>(own.positions);
+    }
+    const std::int64_t k_rows = std::ssize(own.rows);
+    mpi::attend_tree(MPI_COMM_WORLD, layer,
+                     {.out = tensor(made.out.data(), {kTokens, layer.heads, layer.value_dim}),
+                      .q = tensor(q.data(), {kTokens, layer.heads, layer.head_dim}),
+                      .k = tensor(dealt.k.data(), {k_rows, layer.kv_heads, layer.head_dim}),
+                      .v = tensor(dealt.v.data(), {k_rows, layer.kv_heads, layer.value_dim}),
+                      .weights = call.weights,
+                      .inputs = inputs,
+                      .lse = tensor(made.lse.data(), {kTokens, layer.heads}),
+                      .parallel = {.threads = 1}});
+    std::vector<float> first = made.out;
+    MPI_Bcast(first.data(), static_cast<int>(first.size()), MPI_FLOAT, 0, MPI_COMM_WORLD);
+    EXPECT_EQ(first, made.out);
+    compare(scheme, call, made, all.ranks[0], ratio, lse_ratio);
+    ++turn;
+  }
+  EXPECT_GE(turn, 35U);
+  ratio.expect(least());
+  lse_ratio.expect(least());
+}
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+TEST(Mpi, WhatOneRankRefusesAllRefuse) {
+  SchemeCase scheme{.name = "plain", .layer = plain_layer()};
+  SchemeCall call(scheme, {.name = "dealt", .mask = {.kind = MaskKind::causal}, .queries = kTokens, .keys = kTokens},
+                  Places::by_order, kSeed);
+  const bool is_odd = rank() == ranks() - 1;
+  const std::string last = std::to_string(ranks() - 1);
+  {
+    Dealt dealt(call, Dealing::zigzag, {});
+    if (is_odd) call.layer.mask = {.kind = MaskKind::bidirectional};
+    EXPECT_EQ(
+        error_of([&] { (void)dealt.run(); }),
+        "[mpi::attend_ring] layer, shardings, dtypes and inputs must be the same on all ranks but is another on rank " +
+            last + " than on rank 0");
+    call.layer.mask = {.kind = MaskKind::causal};
+  }
+  {
+    Dealt dealt(call, is_odd ? Dealing::striped : Dealing::zigzag, {});
+    EXPECT_NE(error_of([&] { (void)dealt.run(); }).find("must be the same on all ranks"), std::string::npos);
+  }
+  {
+    Dealt dealt(call, Dealing::zigzag, {});
+    if (is_odd) dealt.queries = shard({.ranks = ranks() + 1, .tokens = kTokens});
+    const std::string said = error_of([&] { (void)dealt.run(); });
+    EXPECT_EQ(said, is_odd ? "[mpi::attend_ring] sharding must deal to the " + std::to_string(ranks()) +
+                                 " ranks of the communicator but is to " + std::to_string(ranks() + 1)
+                           : "[mpi::attend_ring] args must be accepted by all ranks but is refused by rank " + last);
+  }
+  Dealt dealt(call, Dealing::zigzag, {});
+  EXPECT_EQ(error_of([&] { (void)dealt.run(); }), "nothing");
+}
+
+}  // namespace
+}  // namespace posenc::test::mpi_test
+
+// Every rank runs every test; all end with what any of them found.
+int main(int count, char** arguments) {
+  MPI_Init(&count, &arguments);
+  testing::InitGoogleTest(&count, arguments);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const int own = RUN_ALL_TESTS();
+  int any = 0;
+  MPI_Allreduce(&own, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return any;
+}
