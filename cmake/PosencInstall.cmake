@@ -12,6 +12,12 @@ endif()
 install(TARGETS ${libraries} EXPORT posencTargets)
 install(DIRECTORY include/posenc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(EXPORT posencTargets NAMESPACE posenc:: DESTINATION ${package_dir})
+if(TARGET posenc_mpi)  # find_package(posenc COMPONENTS mpi), since it needs MPI
+  set_target_properties(posenc_mpi PROPERTIES INSTALL_RPATH "$ORIGIN")
+  install(TARGETS posenc_mpi EXPORT posencMpiTargets)
+  install(DIRECTORY mpi/include/posenc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+  install(EXPORT posencMpiTargets NAMESPACE posenc:: DESTINATION ${package_dir})
+endif()
 install(FILES docs/plan.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/posenc)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

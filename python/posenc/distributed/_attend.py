@@ -309,6 +309,7 @@ def _pass_forward(call: Call, parts: Parts, q: Tensor, keys: Keys, out: Tensor, 
             else:
                 parts.forward(q, ring.piece(p), own, carry, part_out, part_lse)
                 _posenc.merge([(out, lse), (part_out, part_lse)], out=out, lse=lse)
+            del own  # before the next but one is asked for
     if parts.sinks is not None and lse.numel():
         _posenc.merge([(out, lse)], sinks=parts.sinks, out=out, lse=lse)
 
@@ -399,6 +400,7 @@ def _pass_backward(call: Call, parts: Parts, kept: Kept, made: Made, sums: Sums,
                 keys = ring.take(taken)
                 made.carry = kept.carries.get(mine)
                 made_here = parts.backward(kept.q, piece, keys, made, sums, taken == 0).tensors()
+                del keys
             taken += 1
             if piece.owner == call.group:
                 add(piece, made_here)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import time
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ import torch.distributed as dist
 
 import posenc
 import posenc.distributed as pd
+import posenc.distributed._exchange
 import posenc.torch
 import scheme_cases
 from posenc.distributed import _attend, _parts, _schedule
@@ -221,6 +223,41 @@ def spoilt(how: str) -> Any:
         _attend._posenc = kept[1]
         _schedule.Schedule.__init__ = kept[3]  # type: ignore[method-assign]
         _schedule._kept.clear()
+
+
+# ---- memory ----
+
+
+def held(of: Dealt) -> tuple[int, int]:
+    """The most bytes of other ranks' keys and values that are there at a time, and of the two largest blocks."""
+    call = of.call()
+    queries, keys = of.shardings(call)
+    heads, given, layer = tensors_of(of, call, queries, keys)
+    most = live = 0
+    receive = pd._exchange.Exchange.receive
+
+    def counted(self: Any, shape: Any, dtype: Any, source: int, tag: int) -> Any:
+        nonlocal most, live
+        coming = receive(self, shape, dtype, source, tag)
+        if tag == pd._exchange.KEYS:
+            size = coming.x.numel() * coming.x.element_size()
+            live += size
+            most = max(most, live)
+            weakref.finalize(coming.x, lambda: gone(size))
+        return coming
+
+    def gone(size: int) -> None:
+        nonlocal live
+        live -= size
+
+    pd._exchange.Exchange.receive = counted  # type: ignore[method-assign]
+    try:
+        leaves = [x.requires_grad_() for x in heads]
+        pd.attend(*leaves, layer, GROUPS[of.ranks], of.mode, sharding=queries, timeout=30, **given).sum().backward()
+    finally:
+        pd._exchange.Exchange.receive = receive  # type: ignore[method-assign]
+    sizes = sorted(len(one.rows) for one in keys.ranks)
+    return most, sum(sizes[-2:]) * call.plan.kv_heads * (call.plan.head_dim + call.plan.value_dim) * 4
 
 
 # ---- what goes wrong ----

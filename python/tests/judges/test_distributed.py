@@ -9,6 +9,10 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import pathlib
+import re
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -195,6 +199,30 @@ def test_a_window_leaves_ranks_out(pool):
     results = pool.ask("run", of)
     check(of, results)
     assert [one["sent"][0] for one in results] == [10 * 2 * (8 + 6) * 4] * 3 + [0]
+
+
+def test_no_more_than_two_blocks_are_held(pool):
+    for dealing in ("zigzag", "contiguous"):
+        results = pool.ask("held", Dealt("rope", M(kind="bidirectional"), dealing=dealing))
+        assert all(most == two for most, two in results), results
+    gathered = pool.ask("held", Dealt("rope", M(kind="bidirectional"), mode="all_gather"))
+    assert all(most > two for most, two in gathered)  # what is counted is there
+
+
+PAGE = pathlib.Path(os.environ.get("POSENC_SOURCE_DIR", pathlib.Path(__file__).parents[3]))
+
+
+def test_the_page_shows_what_torchrun_prints():
+    text = (PAGE / "docs/distributed.md").read_text()
+    command, shown = re.search(r"```console\n\$ torchrun (.*)\n((?:.*\n)*?)```", text).groups()
+    for count in ("4", "1"):  # the losses of four ranks are those of one
+        asked = command.replace("--nproc-per-node 4", f"--nproc-per-node {count}").split()
+        run = subprocess.run(
+            [sys.executable, "-m", "torch.distributed.run", *asked], cwd=PAGE, capture_output=True, text=True, timeout=100, check=True
+        )
+        if count == "4":
+            assert run.stdout == shown
+        assert run.stdout.splitlines()[:5] == shown.splitlines()[:5]
 
 
 @pytest.mark.skipif(not WHOLE, reason="8 ranks: ctest --preset dev -C slow -R distributed.whole")
