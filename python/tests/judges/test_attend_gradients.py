@@ -175,6 +175,22 @@ def test_gates_and_other_inputs_of_a_call():
         assert (one - truth).abs().max() <= bound
 
 
+def test_a_table_of_no_axes_has_a_gradient_of_none():
+    """FIRE's c and threshold, which a dict may give as tensors."""
+    plan = PLAIN.replace(score=(posenc.Fire(),))
+    hidden = {"weight": random(5, 1, seed=2), "bias": random(5, seed=3)}
+    out = {"weight": random(HEADS, 5, seed=4), "bias": random(HEADS, seed=5)}
+    c = torch.tensor(0.5, requires_grad=True)
+    layer = posenc.torch.Layer(plan, score_weights=[{"c": c, "threshold": torch.tensor(9.0), "hidden": hidden, "out": out}])
+    (q, k, v), _ = leaves(torch.float32, {})
+    sides = []
+    for backend in ("kernel", "composed"):
+        made = posenc.torch.attend(layer, q, k, v, backend=backend)
+        sides.append(torch.autograd.grad(made.square().sum(), c)[0])
+    assert sides[0].shape == () and float(sides[1].abs()) > 0.01
+    assert float((sides[0] - sides[1]).abs()) <= 1e-4 * float(sides[1].abs()) + bounds.attended_gradient(q, k, v, v, SCALE, bias=5.0)
+
+
 @torch.library.custom_op("posenc_test::attend_call", mutates_args=(), device_types="cpu")
 def attend_call(
     q: torch.Tensor,
