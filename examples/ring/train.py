@@ -70,5 +70,7 @@ for step in range(5):
 
 cost = posenc.shard_cost(plan, sharding, sharding, mode=mode)
 if rank == 0:
-    print(f"{ranks} ranks, {mode}: {sum(one.forward_sent for one in cost)} bytes sent for a layer, {sum(one.backward_sent for one in cost)} on the way back")
+    print(
+        f"{ranks} ranks, {mode}: {sum(one.forward_sent for one in cost)} bytes sent for a layer, {sum(one.backward_sent for one in cost)} on the way back"
+    )
 dist.destroy_process_group()

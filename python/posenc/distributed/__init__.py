@@ -25,6 +25,7 @@ from ._arguments import call_of as _call_of
 from ._attend import Attention
 from ._cache import ShardedCache, attend_parts
 from ._exchange import RankError, Traffic
+from ._schedule import as_tensor
 
 __all__ = ["RankError", "ShardedCache", "Traffic", "attend", "attend_parts", "collect", "take"]
 
@@ -93,16 +94,12 @@ def _rows(x: Tensor, dim: int | None) -> int:
 
 def take(x: Tensor, sharding: _posenc.Sharding, rank: int, *, dim: int | None = None) -> Tensor:
     """The tokens of a batch that a rank has. dim: of tokens; by default that of attend's tensors."""
-    from ._schedule import as_tensor
-
     return x.index_select(_rows(x, dim), as_tensor(sharding.ranks[rank].rows, torch.int64).to(x.device))
 
 
 class _Collect(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, sharding: Any, group: Any, dim: int) -> Tensor:  # type: ignore[override]
-        from ._schedule import as_tensor
-
+    def forward(ctx: Any, x: Tensor, sharding: Any, group: Any, dim: int) -> Tensor:
         counts = [len(one.rows) for one in sharding.ranks]
         ctx.own, ctx.dim, ctx.group = as_tensor(sharding.ranks[dist.get_rank(group)].rows, torch.int64), dim, group
         most = max(counts)
@@ -114,7 +111,7 @@ class _Collect(torch.autograd.Function):
         return joined.index_select(dim, as_tensor(sharding.places, torch.int64))
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         grad = grad.contiguous().clone()
         dist.all_reduce(grad, group=ctx.group)
         return grad.index_select(ctx.dim, ctx.own), None, None, None

@@ -18,9 +18,14 @@ _SHOWN = 60  # characters of a value
 
 
 def _message(facts: dict[str, str], problem: str | None) -> torch.Tensor:
-    said: Any = {"problem": problem[: _BYTES // 4]} if problem is not None else {
-        name: [value[:_SHOWN], hashlib.blake2b(value.encode(), digest_size=8).hexdigest()] for name, value in facts.items()
-    }
+    said: Any = (
+        {"problem": problem[: _BYTES // 4]}
+        if problem is not None
+        else {
+            name: [value[:_SHOWN], hashlib.blake2b(value.encode(), digest_size=8).hexdigest()]
+            for name, value in facts.items()
+        }
+    )
     text = json.dumps(said).encode()
     assert len(text) <= _BYTES
     return torch.frombuffer(bytearray(text.ljust(_BYTES)), dtype=torch.uint8)

@@ -83,7 +83,17 @@ def _matrix(name: str, x: Tensor, batch: int, heads: int, queries: int, keys: in
 
 
 def _checked(
-    q: Any, k: Any, v: Any, layer: Any, mode: str, exchange: Exchange, queries: Any, keys: Any, dealt: int, given: Any, tables: Any
+    q: Any,
+    k: Any,
+    v: Any,
+    layer: Any,
+    mode: str,
+    exchange: Exchange,
+    queries: Any,
+    keys: Any,
+    dealt: int,
+    given: Any,
+    tables: Any,
 ) -> dict[str, Tensor]:
     """The inputs in the shapes of _parts.py. ValueError for what this rank alone can tell."""
     plan = layer.plan
@@ -101,7 +111,9 @@ def _checked(
     if exchange.ranks % dealt:
         refuse("ulysses_ranks", f"divide the {exchange.ranks} ranks of the group", dealt)
     if dealt > 1 and lacks(plan):
-        refuse("mode", "be ring or all_gather for this layer", f"{mode!r}, which deals heads, and the layer has {lacks(plan)}")
+        refuse(
+            "mode", "be ring or all_gather for this layer", f"{mode!r}, which deals heads, and the layer has {lacks(plan)}"
+        )
     if sums_along_keys(plan) > 1 and mode in ("ring", "hybrid"):
         refuse("mode", "be all_gather or ulysses for a layer with several schemes that sum along the keys", repr(mode))
     rank = q.dim() if isinstance(q, Tensor) else 3
@@ -127,7 +139,9 @@ def _checked(
         if given[name] is not None:
             out[name] = _matrix(name, given[name], batch, plan.heads, tokens, keys.tokens)
             if dealt > 1 and out[name].shape[2] > 1:
-                refuse(name, "have one row for all queries where heads are dealt", f"of {tokens} rows: say ring or all_gather")
+                refuse(
+                    name, "have one row for all queries where heads are dealt", f"of {tokens} rows: say ring or all_gather"
+                )
     if out.get("attn_mask") is not None and out["attn_mask"].dtype != torch.bool:
         refuse("attn_mask", "be of bool, True where a key is seen,", f"of {out['attn_mask'].dtype}")
     if plan.mask.kind == "sparse" and "attn_mask" not in out:
@@ -135,12 +149,24 @@ def _checked(
     return out
 
 
-def _probe(q: Tensor, k: Tensor, v: Tensor, layer: Layer, queries: Any, keys: Any, inputs: dict[str, Tensor], numbers: Any, tables: Any) -> None:
+def _probe(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    layer: Layer,
+    queries: Any,
+    keys: Any,
+    inputs: dict[str, Tensor],
+    numbers: Any,
+    tables: Any,
+) -> None:
     """One query and one key of zeros: the kernels refuse what does not fit the layer, before anything is sent."""
 
     def one(axes: int) -> Rows:
         zero = torch.zeros(1, dtype=torch.int64)
-        return Rows(zero, zero, torch.zeros(axes, 1, dtype=torch.float64) if axes else None, torch.tensor([0, 1], dtype=torch.int32))
+        return Rows(
+            zero, zero, torch.zeros(axes, 1, dtype=torch.float64) if axes else None, torch.tensor([0, 1], dtype=torch.int32)
+        )
 
     def first(name: str, *shape: int) -> Tensor | None:
         return inputs[name].new_zeros(shape) if name in inputs else None
@@ -156,14 +182,31 @@ def _probe(q: Tensor, k: Tensor, v: Tensor, layer: Layer, queries: Any, keys: An
     def zeros(x: Tensor, count: int, channels: int) -> Tensor:
         return x.new_zeros((1, count, channels) if x.dim() == 3 else (*batch, count, 1, channels))
 
-    own = Keys(zeros(k, plan.kv_heads, plan.head_dim), zeros(v, plan.kv_heads, plan.value_dim), first("log_forget", *heads), first("k_segments", *batch, 1))
+    own = Keys(
+        zeros(k, plan.kv_heads, plan.head_dim),
+        zeros(v, plan.kv_heads, plan.value_dim),
+        first("log_forget", *heads),
+        first("k_segments", *batch, 1),
+    )
     out = zeros(q, plan.heads, plan.value_dim)
     parts.forward(zeros(q, plan.heads, plan.head_dim), Piece(0, 0, 1, one(keys.axes)), own, None, out, torch.zeros(heads))
     if parts.sinks is not None:
         _posenc.merge([(out.float(), torch.zeros(heads))], sinks=parts.sinks)
 
 
-def _facts(q: Tensor, k: Tensor, v: Tensor, layer: Layer, mode: str, queries: Any, keys: Any, dealt: int, inputs: Any, numbers: Any, tables: Any) -> dict[str, str]:
+def _facts(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    layer: Layer,
+    mode: str,
+    queries: Any,
+    keys: Any,
+    dealt: int,
+    inputs: Any,
+    numbers: Any,
+    tables: Any,
+) -> dict[str, str]:
     heads = "[{1}, {0}]" if q.dim() == 3 else "[{1}, {0}] in batches"
     shapes = {name: heads.format(x.shape[-1], x.shape[1]) for name, x in (("q", q), ("k", k), ("v", v))}
     return {
@@ -225,5 +268,3 @@ def call_of(
         0 if q.dim() == 3 else 2,
     )
     return call, [*inputs.values(), *all_tables]
-
-

@@ -68,7 +68,6 @@ class Deal:
         self.counts = [counts[rank] for rank in call.members]
         rows = (call.schedule.queries if side == "q" else call.schedule.keys)[call.group]
         self.total = rows.count
-        self.side = side
 
     def _heads(self, kind: str, place: int) -> tuple[int, int]:
         first, end = self.call.head_ranges[place]
@@ -166,7 +165,10 @@ class Ring:
 
     def own(self, p: int) -> Keys:
         piece = self.piece(p)
-        cut = [None if x is None else self.of_rows(x, piece) for x in (self.keys.k, self.keys.v, self.keys.gates, self.keys.segments)]
+        cut = [
+            None if x is None else self.of_rows(x, piece)
+            for x in (self.keys.k, self.keys.v, self.keys.gates, self.keys.segments)
+        ]
         assert cut[0] is not None and cut[1] is not None
         return Keys(cut[0], cut[1], cut[2], cut[3])
 
@@ -250,9 +252,13 @@ def _shape_of_numbers(x: Tensor) -> tuple[int, ...]:
     return tuple(x.shape[:-1])
 
 
-def forward(call: Call, q: Tensor, k: Tensor, v: Tensor, inputs: dict[str, Tensor], tables: list[Tensor]) -> tuple[Tensor, Tensor, Kept]:
+def forward(
+    call: Call, q: Tensor, k: Tensor, v: Tensor, inputs: dict[str, Tensor], tables: list[Tensor]
+) -> tuple[Tensor, Tensor, Kept]:
     of_q, of_k = Deal(call, "q"), Deal(call, "kv")
-    given: dict[str, Tensor | None] = {name: inputs.get(name) for name in ("log_forget", "k_segments", "row_gate", "q_segments", "attn_mask", "bias")}
+    given: dict[str, Tensor | None] = {
+        name: inputs.get(name) for name in ("log_forget", "k_segments", "row_gate", "q_segments", "attn_mask", "bias")
+    }
     if call.ulysses_ranks > 1:
         q_places, k_places = _member_places(call, "q"), _member_places(call, "kv")
         posted = [of_q.post(q, "q", q_places), of_k.post(k, "kv", k_places), of_k.post(v, "kv", k_places)]
@@ -292,7 +298,9 @@ def forward(call: Call, q: Tensor, k: Tensor, v: Tensor, inputs: dict[str, Tenso
     return out, lse, kept
 
 
-def _pass_forward(call: Call, parts: Parts, q: Tensor, keys: Keys, out: Tensor, lse: Tensor, carries: dict[int, Tensor]) -> None:
+def _pass_forward(
+    call: Call, parts: Parts, q: Tensor, keys: Keys, out: Tensor, lse: Tensor, carries: dict[int, Tensor]
+) -> None:
     ring = Ring(call, keys, call.schedule.forward)
     carry = torch.zeros(lse.shape) if parts.carries and not call.gathers else None
     if call.gathers and ring.needed:
@@ -419,7 +427,7 @@ class Attention(torch.autograd.Function):
     """(call, q, k, v, inputs and tables by call.names) -> (out, lse)"""
 
     @staticmethod
-    def forward(ctx: Any, call: Call, q: Tensor, k: Tensor, v: Tensor, *others: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+    def forward(ctx: Any, call: Call, q: Tensor, k: Tensor, v: Tensor, *others: Tensor) -> tuple[Tensor, Tensor]:
         count = len(call.names)
         inputs = {name: x.detach() for name, x in zip(call.names, others)}
         out, lse, ctx.kept = forward(call, q.detach(), k.detach(), v.detach(), inputs, [x.detach() for x in others[count:]])
@@ -430,7 +438,7 @@ class Attention(torch.autograd.Function):
         return out, lse
 
     @staticmethod
-    def backward(ctx: Any, d_out: Tensor | None, d_lse: Tensor | None) -> tuple[Any, ...]:  # type: ignore[override]
+    def backward(ctx: Any, d_out: Tensor | None, d_lse: Tensor | None) -> tuple[Any, ...]:
         call, kept, _ = ctx.call, ctx.kept, ctx.saved_tensors
         d_out = torch.zeros(ctx.shapes[0], dtype=kept.out.dtype) if d_out is None else d_out.detach().to(kept.out.dtype)
         d_lse = torch.zeros(ctx.shapes[1]) if d_lse is None else d_lse.detach().to(torch.float32)

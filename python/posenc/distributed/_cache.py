@@ -31,7 +31,9 @@ def _merged_by_tree(exchange: Exchange, out: Tensor, lse: Tensor, sinks: Tensor 
         elif rank + step < ranks:
             children.append(rank + step)
         step *= 2
-    coming = [(exchange.receive(out.shape, out.dtype, c, TREE), exchange.receive(lse.shape, lse.dtype, c, TREE)) for c in children]
+    coming = [
+        (exchange.receive(out.shape, out.dtype, c, TREE), exchange.receive(lse.shape, lse.dtype, c, TREE)) for c in children
+    ]
     for more, sums in coming:
         _posenc.merge([(out, lse), (more.wait(), sums.wait())], out=out, lse=lse)
     if parent is None:
@@ -134,7 +136,14 @@ class ShardedCache:
     """
 
     def __init__(
-        self, layer: Layer, capacity: int, group: Any = None, *, block: int = 64, dtype: torch.dtype = torch.float32, timeout: float = 300.0
+        self,
+        layer: Layer,
+        capacity: int,
+        group: Any = None,
+        *,
+        block: int = 64,
+        dtype: torch.dtype = torch.float32,
+        timeout: float = 300.0,
     ) -> None:
         self.layer, self.group, self.block, self.timeout = layer, group_of(group), block, timeout
         exchange = Exchange(_WHERE, self.group, timeout, Traffic())

@@ -81,7 +81,9 @@ class Exchange:
     def fail(self, rank: int, problem: BaseException | None) -> None:
         _abandoned.append(self.posted)
         seconds = self.timeout.total_seconds()
-        what = "is gone" if problem is not None and "imed out" not in str(problem) else f"did not answer within {seconds:g} s"
+        what = (
+            "is gone" if problem is not None and "imed out" not in str(problem) else f"did not answer within {seconds:g} s"
+        )
         raise RankError(f"[{self.where}] rank {rank} {what} (this is rank {self.rank} of {self.ranks})", rank) from problem
 
     def send(self, x: Tensor, to: int, tag: int) -> Pending:

@@ -19,9 +19,10 @@ from .. import _posenc
 
 def as_tensor(view: memoryview, dtype: torch.dtype) -> Tensor:
     """A copy, in torch's own memory."""
+    shape = view.shape or ()
     if view.nbytes == 0:
-        return torch.empty(view.shape, dtype=dtype)
-    return torch.frombuffer(bytearray(view), dtype=dtype).reshape(view.shape)
+        return torch.empty(shape, dtype=dtype)
+    return torch.frombuffer(bytearray(view), dtype=dtype).reshape(shape)
 
 
 @dataclass
@@ -84,7 +85,10 @@ class Schedule:
         self.groups = len(of_queries.ranks)
         self.queries = [rows_of(one, queries.axes) for one in of_queries.ranks]
         self.keys = [rows_of(one, keys.axes) for one in of_keys.ranks]
-        self.of_ranks = {"q": [as_tensor(one.rows, torch.int64) for one in queries.ranks], "kv": [as_tensor(one.rows, torch.int64) for one in keys.ranks]}
+        self.of_ranks = {
+            "q": [as_tensor(one.rows, torch.int64) for one in queries.ranks],
+            "kv": [as_tensor(one.rows, torch.int64) for one in keys.ranks],
+        }
         owners = list(range(self.groups))
         if sums_along_keys:
             try:
@@ -112,7 +116,7 @@ class Schedule:
     def _needs(queries: Any, keys: Any, mask: _posenc.Mask, prefix: int) -> list[list[bool]]:
         if mask.kind == "sparse":  # attn_mask says, of which ranks have their own rows alone
             return [[len(q.rows) > 0 and len(k.rows) > 0 for k in keys.ranks] for q in queries.ranks]
-        pairs = _posenc.shard_work(queries, keys, mask=mask, prefix=prefix).pairs.tolist()
+        pairs: Any = _posenc.shard_work(queries, keys, mask=mask, prefix=prefix).pairs.tolist()
         return [[n > 0 for n in of_rank] for of_rank in pairs]
 
 

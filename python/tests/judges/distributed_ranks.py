@@ -77,7 +77,9 @@ class Dealt:
         return made[0].to(getattr(torch, self.dtype)), made[1]
 
     def shardings(self, call: Call) -> tuple[Any, Any]:
-        how = {"dealing": self.dealing} | ({"block": 4, "mask": self.mask, "prefix": self.prefix} if self.dealing == "balanced" else {})
+        how = {"dealing": self.dealing} | (
+            {"block": 4, "mask": self.mask, "prefix": self.prefix} if self.dealing == "balanced" else {}
+        )
 
         def dealt(side: str, tokens: int, ends: Any) -> Any:
             more: dict[str, Any] = {} if ends is None else {"cu_seqlens": ends}

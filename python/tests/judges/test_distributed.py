@@ -168,7 +168,10 @@ def test_every_scheme_in_a_ring_of_four(pool):
 def test_every_scheme_gathered_and_with_heads_dealt(pool):
     assert run_all(pool, cases(["all_gather"], 4, turn=3)) == KERNEL
     dealt = run_all(pool, cases(["ulysses", "hybrid"], 4, turn=5))
-    assert len(dealt) >= len(KERNEL) - 14 and {"cope", "forget gate", "t5 gated, of an axis", "sinks", "several at once"} <= dealt
+    assert (
+        len(dealt) >= len(KERNEL) - 14
+        and {"cope", "forget gate", "t5 gated, of an axis", "sinks", "several at once"} <= dealt
+    )
 
 
 def test_two_and_three_ranks_and_one(pool):
@@ -185,7 +188,10 @@ def test_cross_attention_and_bfloat16(pool):
     both = M(kind="bidirectional")
     for mode in ("ring", "all_gather", "ulysses", "hybrid"):
         check(of := Dealt("shaw", both, tokens=10, keys=31, mode=mode), pool.ask("run", of))
-        check(of := Dealt("sinks", both, tokens=31, keys=9, mode=mode, ends=[0, 20, 31], key_ends=[0, 1, 9]), pool.ask("run", of))
+        check(
+            of := Dealt("sinks", both, tokens=31, keys=9, mode=mode, ends=[0, 20, 31], key_ends=[0, 1, 9]),
+            pool.ask("run", of),
+        )
         check(of := Dealt("rope", M(kind="causal"), mode=mode, dtype="bfloat16"), pool.ask("run", of))
 
 
@@ -218,7 +224,12 @@ def test_the_page_shows_what_torchrun_prints():
     for count in ("4", "1"):  # the losses of four ranks are those of one
         asked = command.replace("--nproc-per-node 4", f"--nproc-per-node {count}").split()
         run = subprocess.run(
-            [sys.executable, "-m", "torch.distributed.run", *asked], cwd=PAGE, capture_output=True, text=True, timeout=100, check=True
+            [sys.executable, "-m", "torch.distributed.run", *asked],
+            cwd=PAGE,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=True,
         )
         if count == "4":
             assert run.stdout == shown

@@ -102,6 +102,11 @@ std::vector<Spoilt> spoilt() {
       {"d_out.data", [](Call& c) { c.args.d_out.data = nullptr; }},
       {"d_lse", [](Call& c) { c.args.d_lse.shape[0] = 3; }},
       {"d_lse.dtype", [](Call& c) { c.args.d_lse.dtype = DType::f16; }},
+      {"carry", [](Call& c) { c.args.carry = c.args.d_lse; }},  // T5 sums nothing along the keys
+      {"d_carry",
+       [](Call& c) {
+         c.args.d_carry = tensor(c.d_lse.data(), {kTokens, kHeads});
+       }},
       {"d_q", [](Call& c) { c.args.d_q.shape[0] = 1; }},
       {"d_q.dtype", [](Call& c) { c.args.d_q.dtype = DType::f64; }},
       {"d_q.strides[2]", [](Call& c) { c.args.d_q.strides[2] = 3; }},
