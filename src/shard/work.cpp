@@ -76,14 +76,6 @@ namespace posenc::inline v0_2 {
 
 using cpu::index;
 
-std::int64_t ShardWork::pairs_of(std::int64_t query_rank, std::int64_t key_rank) const {
-  return pairs.at(index(query_rank * key_ranks + key_rank));
-}
-
-std::int64_t ShardWork::tiles_of(std::int64_t query_rank, std::int64_t key_rank) const {
-  return tiles.at(index(query_rank * key_ranks + key_rank));
-}
-
 ShardWork shard_work(const Sharding& queries, const Sharding& keys, const Mask& mask, std::int64_t prefix) {
   constexpr const char* kWhere = "shard_work";
   if (queries.documents != keys.documents) {

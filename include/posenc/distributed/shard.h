@@ -12,6 +12,7 @@
 // Code: src/shard. docs/distributed.md has the formulas of the cost.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -93,8 +94,13 @@ struct ShardWork {
   std::vector<std::int64_t> tiles;  // of 64 queries and 64 keys of a document, as they lie on their ranks, of which any
                                     // is seen
 
-  std::int64_t pairs_of(std::int64_t query_rank, std::int64_t key_rank) const;
-  std::int64_t tiles_of(std::int64_t query_rank, std::int64_t key_rank) const;
+  // Throw std::out_of_range beyond the last entry.
+  std::int64_t pairs_of(std::int64_t query_rank, std::int64_t key_rank) const {
+    return pairs.at(static_cast<std::size_t>(query_rank * key_ranks + key_rank));
+  }
+  std::int64_t tiles_of(std::int64_t query_rank, std::int64_t key_rank) const {
+    return tiles.at(static_cast<std::size_t>(query_rank * key_ranks + key_rank));
+  }
 };
 
 // Of queries and keys of the same documents: the same sharding twice, or two of cross attention, whose orders are
