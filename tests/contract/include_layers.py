@@ -30,6 +30,7 @@ LAYERS = {
     "src/report": {"std", "public", "report", "plan", "io", "base", "fmt"},
     "src/properties": {"std", "public", "properties", "cpu", "math", "base", "fmt"},
     "web": {"std", "public", "base", "cpu", "kernels"},
+    "src/reuse": {"std", "public", "reuse", "plan", "io", "base", "fmt"},
     "src/extend": {"std", "public", "extend", "report", "plan", "io", "base", "fmt"},
     "src/c": {"std", "public", "c"},
     "tools/posenc": {"std", "public", "tools", "fmt", "CLI", "fcntl.h", "signal.h", "sys/stat.h", "unistd.h",

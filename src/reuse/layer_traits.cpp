@@ -1,0 +1,147 @@
+#include "reuse/layer_traits.h"
+
+#include <algorithm>
+#include <numeric>
+#include <variant>
+
+#include "reuse/scheme_traits.h"
+
+namespace posenc::reuse {
+namespace {
+
+// Beyond it a window or a period is as good as none.
+constexpr std::int64_t kMost = std::int64_t{1} << 53U;
+
+std::int64_t common_period(std::int64_t a, std::int64_t b) {
+  if (a < 1 || b < 1) return 0;
+  const std::int64_t step = a / std::gcd(a, b);
+  return step > kMost / b ? 0 : step * b;
+}
+
+Keeps keeps(LayerKind kind) {
+  switch (kind) {
+    case LayerKind::attention: return Keeps::keys;
+    case LayerKind::cross_attention: return Keeps::encoder_keys;
+    case LayerKind::linear_attention:
+    case LayerKind::state_space:
+    case LayerKind::convolution: return Keeps::state;
+    case LayerKind::deformable_attention:
+    case LayerKind::none: return Keeps::nothing;
+  }
+  return Keeps::nothing;
+}
+
+bool sees_after(const Mask& mask) {
+  const bool is_cut = mask.window && mask.window->future <= 0;
+  switch (mask.kind) {
+    case MaskKind::causal: return false;
+    case MaskKind::bidirectional:
+    case MaskKind::prefix: return !is_cut;
+    case MaskKind::sparse: return false;  // a decoder's indexer picks among the past
+  }
+  return false;
+}
+
+std::optional<std::int64_t> reach_of(const LayerPlan& layer) {
+  std::optional<std::int64_t> reach;
+  if (layer.compression) return reach;
+  if (layer.mask.window) reach = std::clamp(std::max(layer.mask.window->past, layer.mask.window->future), {}, kMost);
+  if (layer.mask.chunk) reach = std::min(reach.value_or(kMost), std::clamp(*layer.mask.chunk - 1, {}, kMost));
+  if (reach == kMost) reach.reset();
+  return reach;
+}
+
+// Cross attention holds moved queries against keys that stay.
+Relative relative(const LayerPlan& layer, bool rotates) {
+  Relative out;
+  const bool is_cross = layer.kind == LayerKind::cross_attention;
+  if (is_cross && (rotates || !layer.score.empty())) return {.period = 0};
+  out.period = std::visit([](const auto& s) { return region_traits(s).period; }, layer.regions);
+  for (const ScoreTerm& term : layer.score) {
+    if (!std::visit([](const auto& s) { return term_traits(s).relative; }, term)) out.period = 0;
+  }
+  if (!std::visit([](const auto& s) { return value_traits(s).relative; }, layer.value)) out.period = 0;
+  const QueryTraits query = std::visit([](const auto& s) { return query_traits(s); }, layer.query_scale);
+  if (query.relative) return out;
+  const bool is_all = out.period == 1;  // nothing else of the layer holds a position
+  return {.period = 0, .exact_below = is_all && query.one_below > 0 ? std::optional(query.one_below) : std::nullopt};
+}
+
+void add_rotations(const LayerPlan& layer, LayerTraits& to) {
+  for (const Rotate& one : layer.rotate) {
+    const std::optional<std::int64_t> same =
+        std::visit([](const auto& rule) { return same_up_to(rule); }, rope(one).scaling);
+    if (same) {
+      to.by_length = true;
+      to.same_up_to = std::min(to.same_up_to.value_or(*same), *same);
+    }
+    switch (one.role) {
+      case RotateRole::main: to.rotates = true; break;
+      case RotateRole::before_projection: to.rotated_before_projection = true; break;
+      case RotateRole::indexer: to.is_sparse = true; break;
+    }
+  }
+}
+
+void add_added(const LayerPlan& layer, LayerTraits& to) {
+  for (const Added& one : layer.added) {
+    if (!std::visit([](const auto& s) { return input_traits(s).holds_place; }, one.scheme)) continue;
+    switch (one.to) {
+      case AddedTo::queries: break;
+      case AddedTo::keys:
+      case AddedTo::queries_and_keys:
+      case AddedTo::keys_and_values: to.adds_to_keys = true; break;
+      case AddedTo::hidden_states: to.adds_place = true; break;
+    }
+    to.by_position = {.period = 0};
+  }
+}
+
+// A length is kept by every rotation; a weighted one, and a mean, are not.
+std::optional<bool> norm_commutes(const LayerPlan& layer) {
+  if (!layer.qk_norm || layer.qk_norm->order == QkNorm::Order::before) return {};
+  return !layer.qk_norm->weighted && layer.qk_norm->kind != QkNorm::Kind::layer;
+}
+
+}  // namespace
+
+Relative both(const Relative& a, const Relative& b) {
+  Relative out{.period = common_period(a.period, b.period)};
+  if (out.period != 0) return out;
+  // Each that is of no period must be the same below a number, and each other must be the same everywhere.
+  const bool a_holds = a.period == 1 || a.exact_below;
+  const bool b_holds = b.period == 1 || b.exact_below;
+  if (a_holds && b_holds) out.exact_below = std::min(a.exact_below.value_or(kMost), b.exact_below.value_or(kMost));
+  return out;
+}
+
+LayerTraits traits_of(const LayerPlan& layer) {
+  LayerTraits out{.keeps = keeps(layer.kind)};
+  if (out.keeps == Keeps::nothing) return out;
+  if (out.keeps == Keeps::state) {
+    out.reach.reset();
+    return out;
+  }
+  add_rotations(layer, out);
+  out.by_position = relative(layer, out.rotates);
+  if (out.rotated_before_projection) out.by_position = {.period = 0};
+  add_added(layer, out);
+  if (out.keeps == Keeps::keys) {
+    out.reach = reach_of(layer);
+    out.sees_after = sees_after(layer.mask);
+    out.group = std::max(layer.compression.value_or(1), std::int64_t{1});
+    out.order_period = common_period(std::max(layer.mask.chunk.value_or(1), std::int64_t{1}), out.group);
+    if (layer.mask.window && !out.sees_after) out.window = std::clamp(layer.mask.window->past, {}, kMost) + 1;
+  }
+  out.one_rotation = std::visit([](const auto& s) { return region_traits(s).one_rotation; }, layer.regions);
+  out.norm_commutes = norm_commutes(layer);
+  for (const ScoreTerm& term : layer.score) {
+    const TermTraits traits = std::visit([](const auto& s) { return term_traits(s); }, term);
+    out.gates |= traits.gates;
+    out.terms_read_keys |= traits.reads_keys;
+  }
+  out.is_sparse |= layer.mask.kind == MaskKind::sparse;
+  return out;
+}
+
+}  // namespace posenc::reuse

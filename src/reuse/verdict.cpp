@@ -1,0 +1,436 @@
+// reuse_verdict(): first the layer's own keys, by its traits; then the layers below, by theirs. Each finding is a
+// reason with what it makes of the verdict; the worst is the verdict.
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/formatted.h"
+#include "posenc/cache/reuse.h"
+#include "posenc/error.h"
+#include "reuse/layer_traits.h"
+#include "reuse/reader.h"
+#include "reuse/scheme_traits.h"
+
+namespace posenc::inline v0_2 {
+namespace {
+
+using reuse::Keeps;
+using reuse::LayerTraits;
+using reuse::Relative;
+
+constexpr const char* kWhere = "reuse_verdict";
+
+// What an operation does to tokens.
+struct Effects {
+  bool moves = true;        // positions
+  bool loses = true;        // tokens that the others have seen, or have not
+  bool other_rule = false;  // angles at one and the same position
+};
+
+Effects effects_of(CacheOperation operation) {
+  switch (operation) {
+    case CacheOperation::shift: return {.moves = true, .loses = false};
+    case CacheOperation::front_trim:
+    case CacheOperation::splice:
+    case CacheOperation::reorder:
+    case CacheOperation::merge:
+    case CacheOperation::evict:
+    case CacheOperation::sinks: return {.moves = true, .loses = true};
+    case CacheOperation::switch_rule:
+    case CacheOperation::share: return {.moves = false, .loses = false, .other_rule = true};
+  }
+  throw Error(kWhere, {"operation", formatted("be an enumerator, 0 to {}", kCacheOperations - 1),
+                       formatted("{}", static_cast<int>(operation))});
+}
+
+// A layer of a stack, and what is asked of it.
+struct Asked {
+  const Plan& plan;
+  std::size_t stack = 0;
+  std::size_t layer = 0;
+  CacheOperation operation = CacheOperation::shift;
+  Effects effects;
+  StoredKeys keys = StoredKeys::unrotated;
+  const Plan* reader = nullptr;
+
+  const Stack& of_stack() const { return plan.stacks[stack]; }
+  const LayerPlan& of_layer() const { return of_stack().layers[layer]; }
+};
+
+class Findings {
+ public:
+  void add(ReuseFact fact, Reuse effect, std::string text) {
+    out_.reuse = std::max(out_.reuse, effect);
+    out_.reasons.push_back({fact, effect, std::move(text)});
+  }
+  void everywhere() { out_.reach.reset(); }
+  void within(std::optional<std::int64_t> reach) {
+    if (!reach || !out_.reach) return everywhere();
+    out_.reach = std::max(*out_.reach, *reach);
+  }
+  void moves_by(const Relative& relative) {
+    const Relative all = reuse::both({.period = out_.period, .exact_below = out_.exact_below}, relative);
+    out_.period = all.period;
+    out_.exact_below = all.exact_below;
+  }
+  ReuseVerdict take() {
+    std::ranges::stable_sort(out_.reasons, std::ranges::greater{}, &ReuseReason::effect);
+    return std::move(out_);
+  }
+
+ private:
+  ReuseVerdict out_;
+};
+
+// ---- the layer's own keys ----
+
+// Whether they hold a place that no rotation takes out again.
+bool add_fixed_places(const Asked& asked, const LayerTraits& own, Findings& to) {
+  bool is_fixed = false;
+  const auto fix = [&](ReuseFact fact, std::string text) {
+    to.add(fact, Reuse::no, std::move(text));
+    is_fixed = true;
+  };
+  const bool in_input = std::ranges::any_of(asked.of_stack().input, [](const InputScheme& input) {
+    return std::visit([](const auto& s) { return reuse::input_traits(s).holds_place; }, input);
+  });
+  if (in_input) fix(ReuseFact::input_positions, "positions are added to the embeddings: every key and value holds one");
+  for (std::size_t l = 0; l <= asked.layer; ++l) {
+    if (!reuse::traits_of(asked.of_stack().layers[l]).adds_place) continue;
+    fix(ReuseFact::added_positions, "positions are added to the hidden states that keys are projected from");
+    break;
+  }
+  if (own.adds_to_keys) fix(ReuseFact::added_positions, "positions are added to what keys are projected from");
+  if (own.rotated_before_projection) {
+    fix(ReuseFact::rotated_before_project, "hidden states are rotated before the projection to keys");
+  }
+  return is_fixed;
+}
+
+// Whether keys can lie in the cache so at all, whatever is done to it.
+bool add_storage(const Asked& asked, const LayerTraits& own, Findings& to) {
+  if (!own.rotates) return true;
+  const bool is_rotated = asked.keys == StoredKeys::rotated;
+  if (is_rotated && !own.one_rotation) {
+    to.add(ReuseFact::regions, Reuse::no,
+           "a key is rotated in one way for near queries and in another for far ones: store keys unrotated");
+  } else if (is_rotated && own.terms_read_keys) {
+    to.add(ReuseFact::content_terms, Reuse::no,
+           "a term of the score reads keys as they are before the rotation: store keys unrotated");
+  } else if (!is_rotated && own.norm_commutes == false) {
+    to.add(ReuseFact::norm_after, Reuse::no,
+           "a norm that does not commute follows the rotation, so that keys cannot be rotated as they are read");
+  } else {
+    return true;
+  }
+  to.everywhere();
+  return false;
+}
+
+// What new angles take.
+void add_rotation(const Asked& asked, const LayerTraits& own, Findings& to) {
+  if (!own.rotates) return to.add(ReuseFact::no_position, Reuse::exact, "neither keys nor values hold a position");
+  if (asked.keys == StoredKeys::rotated) {
+    if (own.norm_commutes != false) {
+      return to.add(
+          ReuseFact::rounded_again, Reuse::approximate,
+          "keys are stored rotated: each operation rotates them, and rounds them to the cache's type, once more");
+    }
+    to.everywhere();
+    return to.add(ReuseFact::norm_after, Reuse::no,
+                  "a norm that does not commute follows the rotation: no rotation undoes the first one");
+  }
+  if (own.norm_commutes == true) {
+    to.add(ReuseFact::norm_commutes, Reuse::exact,
+           "the norm after the rotation has no weights: normalise before, and without the attention factor");
+  }
+  to.add(ReuseFact::rotated_on_load, Reuse::exact, "keys are stored before RoPE, and rotated as they are read");
+}
+
+// Of an operation that moves tokens.
+void add_moved(const Asked& asked, const LayerTraits& own, Findings& to) {
+  if (!add_fixed_places(asked, own, to)) return add_rotation(asked, own, to);
+  to.everywhere();
+  to.moves_by({.period = 0});
+}
+
+void add_groups(const Asked& asked, const LayerTraits& own, Findings& to) {
+  if (own.group == 1 || !asked.effects.moves) return;
+  to.moves_by({.period = own.group});
+  to.within(own.group);
+  to.add(ReuseFact::whole_groups, Reuse::approximate,
+         formatted("a key is made of {} tokens: exact where whole groups move by whole groups", own.group));
+}
+
+// Of another rule, at the positions where keys are.
+void add_switched(const Asked& asked, const LayerTraits& own, Findings& to) {
+  const bool by_length = std::ranges::any_of(asked.of_stack().input, [](const InputScheme& input) {
+    return std::visit([](const auto& s) { return reuse::input_traits(s).by_length; }, input);
+  });
+  if (by_length) {
+    to.everywhere();
+    return to.add(ReuseFact::input_positions, Reuse::no, "positions over the length are added to the embeddings");
+  }
+  if (!own.by_length) {
+    return to.add(own.rotates ? ReuseFact::rotated_on_load : ReuseFact::no_position, Reuse::exact,
+                  "no frequency of this layer depends on the length");
+  }
+  if (own.rotated_before_projection) {
+    to.everywhere();
+    return to.add(ReuseFact::rotated_before_project, Reuse::no,
+                  "hidden states are rotated before the projection to keys");
+  }
+  add_rotation(asked, own, to);
+}
+
+void add_shared(const Asked& asked, const LayerTraits& own, const reuse::Reader& reader, Findings& to) {
+  const reuse::ReadLayer read = reader.layer(asked.layer);
+  if (!read.refused.empty()) {
+    to.everywhere();
+    return to.add(ReuseFact::another_cache, Reuse::no, "the other model's keys differ in " + read.refused);
+  }
+  if (read.same_angles) {
+    return to.add(own.rotates ? ReuseFact::rotated_on_load : ReuseFact::no_position, Reuse::exact,
+                  own.rotates ? "both rotate keys alike" : "neither keys nor values hold a position");
+  }
+  if (own.rotated_before_projection) {
+    to.everywhere();
+    return to.add(ReuseFact::rotated_before_project, Reuse::no,
+                  "hidden states are rotated before the projection to keys");
+  }
+  add_rotation(asked, own, to);
+}
+
+void add_state(const Asked& asked, Findings& to) {
+  if (!asked.effects.loses) {
+    return to.add(ReuseFact::no_position, Reuse::exact, "one state of all tokens, which holds no position");
+  }
+  to.everywhere();
+  to.add(ReuseFact::state, Reuse::no, "one state has taken in every token, and gives none back");
+}
+
+void add_remarks(const Asked& asked, const LayerPlan& layer, const LayerTraits& own, Findings& to) {
+  if (layer.kv_from) to.add(ReuseFact::owner, Reuse::exact, formatted("the cache is layer {}'s", *layer.kv_from));
+  if (own.gates) {
+    to.add(ReuseFact::gates_move, Reuse::exact,
+           "the gate of each token is cached beside its key and moves with it; running sums are made anew");
+  }
+  if (asked.effects.moves && own.by_length) {
+    to.add(ReuseFact::rule_by_length, Reuse::exact,
+           formatted("frequencies depend on the length, from {} tokens on: this is for one of them", *own.same_up_to));
+  }
+  if (asked.effects.loses && own.window) {
+    to.add(ReuseFact::window_kept, Reuse::exact,
+           formatted("a window of {} tokens is kept: a token that has left it cannot come back", *own.window));
+  }
+  if (own.is_sparse) {
+    to.add(ReuseFact::indexer_too, Reuse::exact,
+           "keys are picked by numbers that are cached beside them: do the same to those");
+  }
+  if (own.sees_after) {
+    to.add(ReuseFact::both_ways, Reuse::exact,
+           "tokens see those after them: above the first layer every new token changes the keys of the old");
+  }
+}
+
+void add_own(const Asked& asked, const LayerTraits& own, const reuse::Reader* reader, Findings& to) {
+  switch (own.keeps) {
+    case Keeps::state: return add_state(asked, to);
+    case Keeps::encoder_keys:
+      if (asked.effects.other_rule) break;
+      return to.add(ReuseFact::encoder_keys, Reuse::exact,
+                    "keys are of the encoder's tokens, which stay where they are: queries alone move");
+    case Keeps::keys:
+    case Keeps::nothing: break;
+  }
+  if (!add_storage(asked, own, to)) return;
+  if (asked.operation == CacheOperation::switch_rule) {
+    add_switched(asked, own, to);
+  } else if (reader != nullptr) {
+    add_shared(asked, own, *reader, to);
+  } else {
+    add_moved(asked, own, to);
+    add_groups(asked, own, to);
+  }
+}
+
+// ---- the layers below ----
+
+struct Below {
+  std::int64_t mixing = 0;  // layers
+  std::optional<std::int64_t> reach = 0;
+  Relative by_position{};
+  std::int64_t order_period = 1;
+  bool by_length = false;
+  std::int64_t other = 0;  // layers that the reader runs otherwise
+};
+
+Below below(const Asked& asked, const reuse::Reader* reader) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 53U;
+  Below out;
+  for (std::size_t l = 0; l < asked.layer; ++l) {
+    const LayerTraits one = reuse::traits_of(asked.of_stack().layers[l]);
+    out.by_position = reuse::both(out.by_position, one.by_position);
+    out.order_period = reuse::both({.period = out.order_period}, {.period = one.order_period}).period;
+    out.by_length |= one.by_length;
+    if (reader != nullptr && !reader->same(l)) ++out.other;
+    if (one.reach == 0) continue;
+    ++out.mixing;
+    if (out.reach && one.reach && *out.reach <= kMost - *one.reach) {
+      *out.reach += *one.reach;
+    } else {
+      out.reach.reset();
+    }
+  }
+  return out;
+}
+
+std::int64_t neighbours_of_input(const Stack& stack) {
+  std::int64_t out = 0;
+  for (const InputScheme& input : stack.input) {
+    out = std::max(out, std::visit([](const auto& s) { return reuse::input_traits(s).neighbours; }, input));
+  }
+  return out;
+}
+
+std::string layers_below(std::int64_t count) { return formatted("{} layer{} below", count, count == 1 ? "" : "s"); }
+
+// What was seen of tokens that are gone, or now stand elsewhere.
+void add_context(const Asked& asked, const Below& layers, Findings& to) {
+  const std::int64_t neighbours = neighbours_of_input(asked.of_stack());
+  if (neighbours > 0) {
+    to.within(neighbours);
+    to.add(ReuseFact::input_context, Reuse::approximate,
+           formatted("the input stage looks at {} tokens on either side", neighbours));
+  }
+  if (layers.mixing == 0) return;
+  std::optional<std::int64_t> reach = layers.reach;
+  if (reach) *reach += neighbours;
+  to.within(reach);
+  to.add(ReuseFact::mixed_context, Reuse::approximate,
+         reach ? formatted("{} mixed in tokens of the old context: up to {} tokens from an edge",
+                           layers_below(layers.mixing), *reach)
+               : formatted("{} mixed in tokens of the old context, however far", layers_below(layers.mixing)));
+}
+
+void add_positions_below(const Asked& asked, const Below& layers, Findings& to) {
+  Relative relative = layers.by_position;
+  if (asked.effects.loses) relative = reuse::both(relative, {.period = layers.order_period});
+  if (relative.period == 1) return;
+  to.everywhere();
+  to.moves_by(relative);
+  if (relative.period > 1) {
+    return to.add(ReuseFact::period_below, Reuse::approximate,
+                  formatted("what is below repeats every {} tokens: exact by multiples of it", relative.period));
+  }
+  to.add(ReuseFact::absolute_below, Reuse::approximate,
+         relative.exact_below ? formatted("what is below depends on where tokens are: exact while all stay below {}",
+                                          *relative.exact_below)
+                              : "what is below depends on where tokens are, and not on distances alone");
+}
+
+void add_rules_below(const Asked& asked, const Below& layers, Findings& to) {
+  const bool is_switched = asked.operation == CacheOperation::switch_rule && layers.by_length;
+  if (!is_switched && layers.other == 0) return;
+  to.everywhere();
+  to.add(ReuseFact::other_below, Reuse::approximate,
+         is_switched ? "keys and values were made below under the rule of the other length"
+                     : layers_below(layers.other) + " run with other facts in the other model");
+}
+
+void add_below(const Asked& asked, const reuse::Reader* reader, Findings& to) {
+  const Below layers = below(asked, reader);
+  if (asked.effects.loses) add_context(asked, layers, to);
+  if (asked.effects.moves) add_positions_below(asked, layers, to);
+  if (asked.effects.other_rule) add_rules_below(asked, layers, to);
+}
+
+// ---- what is asked for ----
+
+bool caches(const LayerPlan& layer) { return reuse::traits_of(layer).keeps != Keeps::nothing; }
+
+// An encoder's layers could keep keys, but nothing is added to what they have seen.
+bool decodes(const LayerPlan& layer) { return caches(layer) && !reuse::traits_of(layer).sees_after; }
+
+std::size_t stack_of(const Plan& plan, const ReuseOptions& options) {
+  const auto find = [&](const auto& is_wanted) { return std::ranges::find_if(plan.stacks, is_wanted); };
+  const auto any = [](bool (*is)(const LayerPlan&)) {
+    return [is](const Stack& stack) { return std::ranges::any_of(stack.layers, is); };
+  };
+  auto found =
+      options.stack ? find([&](const Stack& stack) { return stack.name == *options.stack; }) : find(any(decodes));
+  if (found == plan.stacks.end() && !options.stack) found = find(any(caches));
+  if (found != plan.stacks.end()) return static_cast<std::size_t>(found - plan.stacks.begin());
+  if (!options.stack) throw Error(kWhere, {"plan", "have a layer that caches", "without one"});
+  std::string names;
+  for (const Stack& stack : plan.stacks) names += (names.empty() ? "" : ", ") + stack.name;
+  throw Error(kWhere, {"stack", "be one of the plan's: " + names, "\"" + *options.stack + "\""});
+}
+
+std::size_t layer_of(const Stack& stack, std::int64_t layer) {
+  const std::int64_t last = std::ssize(stack.layers) - 1;
+  if (layer < 0 || layer > last) {
+    throw Error(kWhere, {"layer", formatted("be from 0 to {}", last), formatted("{}", layer)});
+  }
+  const LayerPlan& found = stack.layers[static_cast<std::size_t>(layer)];
+  if (!caches(found)) {
+    throw Error(kWhere, {"layer", "cache keys, values or a state", std::string(name(found.kind))});
+  }
+  return static_cast<std::size_t>(layer);
+}
+
+// The layer whose keys and values this one reads.
+std::size_t owner_of(const Stack& stack, std::size_t layer) {
+  const std::optional<std::int64_t> from = stack.layers[layer].kv_from;
+  if (!from) return layer;
+  for (std::size_t l = 0; l < layer; ++l) {
+    if (stack.layers[l].index == *from && stack.layers[l].kind == stack.layers[layer].kind) return l;
+  }
+  throw Error(kWhere, {"layer.kv_from", "be a layer before it", formatted("{}", *from)});
+}
+
+void check_stack(const Stack& stack) {
+  if (!stack.known) {
+    const std::string unknown = stack.unknown.empty() ? "unknown" : "without " + stack.unknown.front();
+    throw Error(kWhere, {"plan", "be known, since what was read of it may be false", unknown});
+  }
+  for (const LayerPlan& layer : stack.layers) {
+    for (const Rotate& one : layer.rotate) {
+      if (const auto problem = check(rope(one))) throw Error(kWhere, *problem);
+    }
+  }
+}
+
+}  // namespace
+
+ReuseVerdict reuse_verdict(const Plan& plan, std::int64_t layer, CacheOperation operation,
+                           const ReuseOptions& options) {
+  Asked asked{.plan = plan,
+              .stack = stack_of(plan, options),
+              .layer = 0,
+              .operation = operation,
+              .effects = effects_of(operation),
+              .keys = options.keys,
+              .reader = options.reader};
+  if (options.keys > StoredKeys::rotated) {
+    throw Error(kWhere, {"keys", "be unrotated or rotated", formatted("{}", static_cast<int>(options.keys))});
+  }
+  check_stack(asked.of_stack());
+  const std::size_t reads = layer_of(asked.of_stack(), layer);
+  const LayerPlan& reading = asked.of_stack().layers[reads];
+  asked.layer = owner_of(asked.of_stack(), reads);
+  std::optional<reuse::Reader> reader;
+  if (operation == CacheOperation::share) reader.emplace(plan, asked.stack, options.reader);
+
+  const LayerTraits own = reuse::traits_of(asked.of_layer());
+  Findings findings;
+  add_own(asked, own, reader ? &*reader : nullptr, findings);
+  // Of cross attention the layers below belong to another stack than the keys.
+  if (own.keeps != Keeps::encoder_keys) add_below(asked, reader ? &*reader : nullptr, findings);
+  add_remarks(asked, reading, own, findings);
+  return findings.take();
+}
+
+}  // namespace posenc::inline v0_2

@@ -1,0 +1,53 @@
+// Operations on the caches of a small model, carried out and held against a run of the new sequence from the start.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "posenc/cache/reuse.h"
+#include "reuse/small_model.h"
+
+namespace posenc::test {
+
+// The schemes of all_schemes(), and what else a plan says that decides on a cache: norms, what is added to hidden
+// states and keys, rules by length, masks.
+struct ReuseCase {
+  std::string name;
+  Plan plan;  // two layers of one kind
+  std::function<LayerWeights(Tables&)> weights{};
+  std::int64_t side = 0;
+};
+std::vector<ReuseCase> reuse_cases();
+Plan plan_of(std::vector<LayerPlan> layers);
+
+inline constexpr std::int64_t kTokens = 12;  // of a text
+
+// The new sequence, and where each of its tokens was cached.
+struct Operated {
+  Text text;
+  std::vector<std::int64_t> source;  // of the texts
+  std::vector<std::int64_t> row;
+};
+
+class Operations {
+ public:
+  // `by`: how far a shift moves.
+  Operations(const SmallModel& model, std::int64_t by);
+
+  Operated operated(CacheOperation operation) const;
+  // What the operated cache gives at a layer, over what the new sequence gives: the largest difference of an output,
+  // over the largest output, of the tokens from `first` on, before `end`. Infinite where attend refuses such keys.
+  double difference(CacheOperation operation, std::size_t layer, StoredKeys keys, std::int64_t first = 0,
+                    std::int64_t end = kTokens) const;
+
+ private:
+  LayerTokens cached(const Operated& to, std::size_t layer, StoredKeys keys, const Plan& reader) const;
+
+  const SmallModel& model_;
+  std::int64_t by_;
+  std::vector<Text> texts_;
+  std::vector<std::vector<LayerTokens>> runs_;
+};
+
+}  // namespace posenc::test
