@@ -108,6 +108,9 @@ struct LayerWeights {
   ConstTensorView sinks{};            // [heads], where LayerPlan::sinks
 };
 
+// The order of a row without a token, as in blocks of which a sequence has only some rows (cache/view.h).
+inline constexpr std::int64_t kNoToken = std::int64_t{1} << 53U;
+
 // All of them may be omitted but where a scheme or a mask needs them. A prefix, segments, log_forget and row_gate are
 // refused where no scheme or mask of the layer reads them.
 struct LayerInputs {
@@ -115,7 +118,7 @@ struct LayerInputs {
   std::optional<Positions> q_positions{};
   std::optional<Positions> k_positions{};
   // Where a token stands in its sequence, for masks. Omitted: keys are counted from 0, and the last query stands with
-  // the last key. [rows]
+  // the last key. A row of k that holds no token has kNoToken (causal layers: no query stands so late). [rows]
   std::span<const std::int64_t> q_order{};
   std::span<const std::int64_t> k_order{};
   // Packed sequences, rank 3 only: queries and keys of one sequence see one another. [sequences + 1]

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -140,15 +141,18 @@ struct NeedsOfTerm {
   }
 };
 
-// Gates are summed by falling order, so no two keys of a sequence may have one.
+// Gates are summed by falling order, so no two keys of a sequence may have one; rows without a token have no gate.
 void check_orders(const math::CallRows& rows) {
   for (const math::SequenceRows& s : rows.sequences) {
-    for (std::int64_t t = 1; t < s.k_count; ++t) {
-      const std::int64_t before = rows.k_order[index(s.k_first + t - 1)];
+    std::optional<std::int64_t> before;
+    for (std::int64_t t = 0; t < s.k_count; ++t) {
       const std::int64_t own = rows.k_order[index(s.k_first + t)];
-      if (own > before) continue;
-      throw Error("attend", {"k_order", "ascend from key to key, since gates are summed along it",
-                             formatted("{} after {}", own, before)});
+      if (own == kNoToken) continue;
+      if (before && own <= *before) {
+        throw Error("attend", {"k_order", "ascend from key to key, since gates are summed along it",
+                               formatted("{} after {}", own, *before)});
+      }
+      before = own;
     }
   }
 }
