@@ -3,6 +3,7 @@
 
 #include "plan/json/plan_names.h"
 #include "posenc/cache/reuse.h"
+#include "posenc/cache/study_cache.h"
 
 namespace posenc::plan {
 
@@ -18,6 +19,11 @@ struct EnumNames<StoredKeys> {
 template <>
 struct EnumNames<Reuse> {
   static constexpr NameArray<3> kNames{"exact", "approximate", "no"};
+};
+template <>
+struct EnumNames<KvFormat> {
+  static constexpr NameArray<kKvFormats> kNames{"f32",  "f16",  "bf16", "fp8_e4m3", "fp8_e5m2",
+                                                "int8", "q8_0", "q5_1", "q4_0"};
 };
 template <>
 struct EnumNames<ReuseFact> {

@@ -1,5 +1,7 @@
 // reuse_verdict(): first the layer's own keys, by its traits; then the layers below, by theirs. Each finding is a
 // reason with what it makes of the verdict; the worst is the verdict.
+#include "reuse/verdict.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -53,7 +55,6 @@ struct Asked {
   CacheOperation operation = CacheOperation::shift;
   Effects effects;
   StoredKeys keys = StoredKeys::unrotated;
-  const Plan* reader = nullptr;
 
   const Stack& of_stack() const { return plan.stacks[stack]; }
   const LayerPlan& of_layer() const { return of_stack().layers[layer]; }
@@ -349,24 +350,21 @@ void add_below(const Asked& asked, const reuse::Reader* reader, Findings& to) {
 
 // ---- what is asked for ----
 
-bool caches(const LayerPlan& layer) { return reuse::traits_of(layer).keeps != Keeps::nothing; }
-
 // An encoder's layers could keep keys, but nothing is added to what they have seen.
-bool decodes(const LayerPlan& layer) { return caches(layer) && !reuse::traits_of(layer).sees_after; }
+bool decodes(const LayerPlan& layer) { return reuse::caches(layer) && !reuse::traits_of(layer).sees_after; }
 
-std::size_t stack_of(const Plan& plan, const ReuseOptions& options) {
+std::size_t stack_of(const Plan& plan, const std::optional<std::string>& wanted) {
   const auto find = [&](const auto& is_wanted) { return std::ranges::find_if(plan.stacks, is_wanted); };
   const auto any = [](bool (*is)(const LayerPlan&)) {
     return [is](const Stack& stack) { return std::ranges::any_of(stack.layers, is); };
   };
-  auto found =
-      options.stack ? find([&](const Stack& stack) { return stack.name == *options.stack; }) : find(any(decodes));
-  if (found == plan.stacks.end() && !options.stack) found = find(any(caches));
+  auto found = wanted ? find([&](const Stack& stack) { return stack.name == *wanted; }) : find(any(decodes));
+  if (found == plan.stacks.end() && !wanted) found = find(any(reuse::caches));
   if (found != plan.stacks.end()) return static_cast<std::size_t>(found - plan.stacks.begin());
-  if (!options.stack) throw Error(kWhere, {"plan", "have a layer that caches", "without one"});
+  if (!wanted) throw Error(kWhere, {"plan", "have a layer that caches", "without one"});
   std::string names;
   for (const Stack& stack : plan.stacks) names += (names.empty() ? "" : ", ") + stack.name;
-  throw Error(kWhere, {"stack", "be one of the plan's: " + names, "\"" + *options.stack + "\""});
+  throw Error(kWhere, {"stack", "be one of the plan's: " + names, "\"" + *wanted + "\""});
 }
 
 std::size_t layer_of(const Stack& stack, std::int64_t layer) {
@@ -375,7 +373,7 @@ std::size_t layer_of(const Stack& stack, std::int64_t layer) {
     throw Error(kWhere, {"layer", formatted("be from 0 to {}", last), formatted("{}", layer)});
   }
   const LayerPlan& found = stack.layers[static_cast<std::size_t>(layer)];
-  if (!caches(found)) {
+  if (!reuse::caches(found)) {
     throw Error(kWhere, {"layer", "cache keys, values or a state", std::string(name(found.kind))});
   }
   return static_cast<std::size_t>(layer);
@@ -391,7 +389,16 @@ std::size_t owner_of(const Stack& stack, std::size_t layer) {
   throw Error(kWhere, {"layer.kv_from", "be a layer before it", formatted("{}", *from)});
 }
 
-void check_stack(const Stack& stack) {
+}  // namespace
+}  // namespace posenc::inline v0_2
+
+namespace posenc::reuse {
+
+bool caches(const LayerPlan& layer) { return traits_of(layer).keeps != Keeps::nothing; }
+
+std::size_t checked_stack(const Plan& plan, const std::optional<std::string>& name) {
+  const std::size_t at = stack_of(plan, name);
+  const Stack& stack = plan.stacks[at];
   if (!stack.known) {
     const std::string unknown = stack.unknown.empty() ? "unknown" : "without " + stack.unknown.front();
     throw Error(kWhere, {"plan", "be known, since what was read of it may be false", unknown});
@@ -401,36 +408,42 @@ void check_stack(const Stack& stack) {
       if (const auto problem = check(rope(one))) throw Error(kWhere, *problem);
     }
   }
+  return at;
 }
 
-}  // namespace
+ReuseVerdict verdict_of(const Plan& plan, std::size_t stack, std::size_t layer, CacheOperation operation,
+                        StoredKeys keys, const Reader* reader) {
+  const LayerPlan& reading = plan.stacks[stack].layers[layer];
+  const Asked asked{.plan = plan,
+                    .stack = stack,
+                    .layer = owner_of(plan.stacks[stack], layer),
+                    .operation = operation,
+                    .effects = effects_of(operation),
+                    .keys = keys};
+  const LayerTraits own = traits_of(asked.of_layer());
+  Findings findings;
+  add_own(asked, own, reader, findings);
+  // Of cross attention the layers below belong to another stack than the keys.
+  if (own.keeps != Keeps::encoder_keys) add_below(asked, reader, findings);
+  add_remarks(asked, reading, own, findings);
+  return findings.take();
+}
+
+}  // namespace posenc::reuse
+
+namespace posenc::inline v0_2 {
 
 ReuseVerdict reuse_verdict(const Plan& plan, std::int64_t layer, CacheOperation operation,
                            const ReuseOptions& options) {
-  Asked asked{.plan = plan,
-              .stack = stack_of(plan, options),
-              .layer = 0,
-              .operation = operation,
-              .effects = effects_of(operation),
-              .keys = options.keys,
-              .reader = options.reader};
+  (void)effects_of(operation);  // throws where it is none
   if (options.keys > StoredKeys::rotated) {
     throw Error(kWhere, {"keys", "be unrotated or rotated", formatted("{}", static_cast<int>(options.keys))});
   }
-  check_stack(asked.of_stack());
-  const std::size_t reads = layer_of(asked.of_stack(), layer);
-  const LayerPlan& reading = asked.of_stack().layers[reads];
-  asked.layer = owner_of(asked.of_stack(), reads);
+  const std::size_t stack = reuse::checked_stack(plan, options.stack);
+  const std::size_t at = layer_of(plan.stacks[stack], layer);
   std::optional<reuse::Reader> reader;
-  if (operation == CacheOperation::share) reader.emplace(plan, asked.stack, options.reader);
-
-  const LayerTraits own = reuse::traits_of(asked.of_layer());
-  Findings findings;
-  add_own(asked, own, reader ? &*reader : nullptr, findings);
-  // Of cross attention the layers below belong to another stack than the keys.
-  if (own.keeps != Keeps::encoder_keys) add_below(asked, reader ? &*reader : nullptr, findings);
-  add_remarks(asked, reading, own, findings);
-  return findings.take();
+  if (operation == CacheOperation::share) reader.emplace(plan, stack, options.reader);
+  return reuse::verdict_of(plan, stack, at, operation, options.keys, reader ? &*reader : nullptr);
 }
 
 }  // namespace posenc::inline v0_2
