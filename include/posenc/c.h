@@ -502,8 +502,8 @@ typedef struct posenc_attend_backward_args {
   posenc_tensor out;
   posenc_tensor lse;
   posenc_tensor d_out;
-  posenc_tensor d_lse;          // may be omitted
-  posenc_tensor d_q;            // written, as all that follow; each may be omitted
+  posenc_tensor d_lse;  // may be omitted
+  posenc_tensor d_q;    // written, as all that follow; each may be omitted
   posenc_tensor d_k;
   posenc_tensor d_v;
   const posenc_named_gradient* d_weights;
@@ -565,6 +565,7 @@ POSENC_API posenc_status posenc_attend_linear(const posenc_attend_linear_args* a
 #endif
 
 #include "posenc/c_porting.h"
+#include "posenc/cache/c.h"
 #include "posenc/distributed/c.h"
 
 // NOLINTEND(readability-identifier-naming)

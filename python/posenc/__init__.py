@@ -19,6 +19,8 @@ from . import reference as reference
 from ._arrays import ArrayLike as ArrayLike
 from ._arrays import IndicesLike as IndicesLike
 from ._arrays import PositionsLike as PositionsLike
+from ._cache import reuse_verdict as reuse_verdict
+from ._cache import study_cache as study_cache
 from ._command import command as command
 from ._compare import compare as compare
 from ._convert import convert as convert

@@ -24,6 +24,7 @@ NB_MODULE(_posenc, m) {
   posenc::python::bind_vectors(m);
   posenc::python::bind_emit(m);
   posenc::python::bind_report(m);
+  posenc::python::bind_cache_view(m);
   posenc::python::bind_extend(m);
   posenc::python::bind_properties(m);
   posenc::python::bind_weights(m);

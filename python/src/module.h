@@ -39,6 +39,7 @@ void bind_properties(nb::module_& module);
 void bind_weights(nb::module_& module);
 void bind_add_input(nb::module_& module);
 void bind_attend(nb::module_& module);
+void bind_cache_view(nb::module_& module);
 void bind_attend_backward(nb::module_& module);
 void bind_prepared_layer(nb::module_& module);
 void bind_reference(nb::module_& module);

@@ -22,7 +22,7 @@ EXCEPTIONS = {
             "AddInputArgs AttendArgs AttendBackwardArgs AttendLinearArgs AttendLinearBackwardArgs AttendPages AttendPart AttentionDumpArgs CacheArgs"
             " CheckPortOptions CompareOptions ConvertArgs CostSizes DecayOptions DiagnoseArgs EmitOptions ExtendOptions Fope GrapeBias GrapePlane"
             " GridSettings InputArgs KeyNorm LayerInputs LayerWeights MergeArgs NamedGradient NamedTensor NamedWeight Pages PermuteArgs Pope"
-            " PrepareInputOptions PrepareOptions QueryKeyRows ReadOptions RelativeLogits ReportOptions RerotateArgs RotateArgs RowPlaces ShardArgs ShardCostArgs TableGrid"
+            " PrepareInputOptions PrepareOptions QueryKeyRows ReadOptions ReuseOptions RelativeLogits ReportOptions RerotateArgs RotateArgs RowPlaces ShardArgs ShardCostArgs TableGrid"
             " TableOptions TensorFileOptions VectorFileOptions VectorInputs WriteOptions"
         ).split(),
         ARGUMENTS,
@@ -40,6 +40,11 @@ EXCEPTIONS = {
     "PositionRange": "a whole number",
     "are_weights": "posenc diagnose has it",
     **dict.fromkeys("Extension ExplainedKey ExtensionStudy".split(), "members of the JSON of study_extension"),
+    **dict.fromkeys(
+        "CacheGroup CacheStudy KvFormatBytes OperationVerdict SimulatedShifts".split(), "members of the JSON of study_cache"
+    ),
+    "CacheStudyOptions": ARGUMENTS,
+    "ViewRows": "view_rows gives a dict of arrays",
     "override_plan": "override",
     "Preset": "presets gives their names, and preset_plan what is in one",
     "Problem": "the words of a ValueError",

@@ -7,6 +7,7 @@
 #include "attend/attend_command.h"
 #include "bench/bench_command.h"
 #include "bench/demo_command.h"
+#include "cache/cache_command.h"
 #include "convert/convert_command.h"
 #include "diagnose/diagnose_command.h"
 #include "emit/emit_command.h"
@@ -43,6 +44,7 @@ int run(const CheckArguments& arguments) { return run_check(arguments); }
 int run(const EmitArguments& arguments) { return run_emit(arguments); }
 int run(const ReportArguments& arguments) { return run_report(arguments); }
 int run(const ExtendArguments& arguments) { return run_extend(arguments); }
+int run(const CacheArguments& arguments) { return run_cache(arguments); }
 int run(const BenchRotateArguments& arguments) { return run_bench_rotate(arguments); }
 int run(const BenchAttendArguments& arguments) { return run_bench_attend(arguments); }
 int run(const PlotArguments& arguments) { return run_plot(arguments); }

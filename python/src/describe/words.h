@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "posenc/attend.h"
+#include "posenc/cache/reuse.h"
 #include "posenc/compare.h"
 #include "posenc/convert.h"
 #include "posenc/diagnose.h"
@@ -135,6 +136,10 @@ template <> struct Last<DifferenceKind> : LastIs<DifferenceKind::note> {};
 template <> struct Last<PatchForm> : LastIs<PatchForm::vllm> {};
 template <> struct Last<KeyUse> : LastIs<KeyUse::not_at_all> {};
 template <> struct Last<KeyReason> : LastIs<KeyReason::norm_after> {};
+template <> struct Last<CacheOperation> : LastIs<CacheOperation::share> {};
+template <> struct Last<StoredKeys> : LastIs<StoredKeys::rotated> {};
+template <> struct Last<Reuse> : LastIs<Reuse::no> {};
+template <> struct Last<ReuseFact> : LastIs<ReuseFact::both_ways> {};
 template <> struct Last<ConvertedPart> : LastIs<ConvertedPart::key_norm> {};
 template <> struct Last<PortVerdict> : LastIs<PortVerdict::recovered> {};
 template <> struct Last<PortFact> : LastIs<PortFact::value> {};

@@ -158,10 +158,10 @@ std::vector<const char*> without_help_word(int argc, const char* const* argv) {
 }  // namespace
 
 std::vector<CommandSpec> command_specs() {
-  return {inspect_spec(), compare_spec(), rotate_spec(),     attend_spec(),     diagnose_spec(),
-          convert_spec(), vectors_spec(), check_spec(),      emit_spec(),       report_spec(),
-          extend_spec(),  plot_spec(),    bench_spec(),      properties_spec(), info_spec(),
-          presets_spec(), demo_spec(),    completion_spec(), man_spec()};
+  return {inspect_spec(), compare_spec(), rotate_spec(), attend_spec(),     diagnose_spec(),
+          convert_spec(), vectors_spec(), check_spec(),  emit_spec(),       report_spec(),
+          extend_spec(),  cache_spec(),   plot_spec(),   bench_spec(),      properties_spec(),
+          info_spec(),    presets_spec(), demo_spec(),   completion_spec(), man_spec()};
 }
 
 Command read_command_line(int argc, const char* const* argv) {

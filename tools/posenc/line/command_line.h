@@ -195,6 +195,14 @@ struct ExtendArguments {
   std::int64_t windows = 2;
   bool json = false;
 };
+// posenc cache.
+struct CacheArguments {
+  ModelWord model;
+  std::optional<std::string> stack;
+  bool simulate = false;
+  std::int64_t shift_by = 1;
+  bool json = false;
+};
 // posenc bench rotate: whose shapes and frequencies are timed. Dtypes and numbers of tokens are fixed; threads are
 // those of POSENC_THREADS or the machine.
 struct BenchRotateArguments {
@@ -246,7 +254,7 @@ struct Words {
 // What was asked for: one command with its arguments. main() has a run() for each.
 using Command = std::variant<InspectArguments, CompareArguments, RotateArguments, AttendArguments, DiagnoseArguments,
                              ConvertArguments, VectorsArguments, CheckArguments, EmitArguments, ReportArguments,
-                             ExtendArguments, PlotArguments, BenchRotateArguments, BenchAttendArguments,
+                             ExtendArguments, CacheArguments, PlotArguments, BenchRotateArguments, BenchAttendArguments,
                              PropertiesArguments, InfoArguments, PresetsArguments, DemoArguments, Words>;
 
 // A command line that cannot be followed. what() is the message, without "posenc: ".

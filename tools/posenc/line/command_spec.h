@@ -70,6 +70,7 @@ CommandSpec check_spec();
 CommandSpec emit_spec();
 CommandSpec report_spec();
 CommandSpec extend_spec();
+CommandSpec cache_spec();
 CommandSpec bench_spec();
 CommandSpec plot_spec();
 CommandSpec properties_spec();
