@@ -16,38 +16,46 @@ class Decoder {
   Decoder(const Model& model, std::int64_t capacity, std::int64_t keys_off)
       : model_(model), capacity_(std::max<std::int64_t>(capacity, 2)), keys_off_(keys_off) {
     for (const posenc::LayerPlan& plan : model.plan.stacks.at(0).layers) {
-      const posenc::TableOptions positions{.count = capacity_ + keys_off, .length = model.plan.length};
       const Numbers cache(static_cast<std::size_t>(capacity_ * plan.kv_heads * plan.head_dim));
-      layers_.push_back({plan, posenc::make_table(posenc::rope(plan.rotate.at(0)), positions), cache, cache});
+      layers_.push_back({plan, cache, cache});
     }
+    for (std::int64_t slot = capacity_; slot-- > 0;) free_.push_back(slot);
   }
 
   // The logits after each of these tokens, [tokens, vocab]; they follow those of earlier calls.
   Numbers read(std::span<const std::int32_t> tokens) {
     Numbers logits;
     while (!tokens.empty()) {
-      if (seen_ == capacity_) shift();
-      const auto count = static_cast<std::size_t>(std::min(capacity_ - seen_, std::ssize(tokens)));
+      if (free_.empty()) shift();
+      const auto count = std::min(free_.size(), tokens.size());
+      slots_.assign(free_.rbegin(), free_.rbegin() + static_cast<std::ptrdiff_t>(count));
+      free_.resize(free_.size() - count);
+      for (const std::int64_t slot : slots_) view_.append(slot, 1);
+      const auto queries = static_cast<std::int64_t>(count);
+      rows_ = posenc::view_rows({&view_, 1}, {&queries, 1});
+      for (std::int64_t& position : rows_.k_positions) position += keys_off_;
       for (const float logit : logits_of(tokens.first(count))) logits.push_back(logit);
       tokens = tokens.subspan(count);
-      seen_ += static_cast<std::int64_t>(count);
     }
     return logits;
+  }
+
+  // Of all that was read, those tokens alone begin a new text: a prefix that was cached at another offset.
+  void begin_with(std::int64_t first, std::int64_t count) {
+    forget(first + count, view_.tokens() - first - count);
+    forget(0, first);
   }
 
  private:
   struct Layer {
     const posenc::LayerPlan& plan;
-    posenc::RotaryTable table;  // of every position in the cache
-    Numbers k, v;               // the KV cache, [capacity, kv_heads, head_dim]
-    // Of SelfExtend and its kin a key's place depends on the query: attend rotates it each time it is read.
-    bool caches_rotated_keys() const { return std::holds_alternative<std::monostate>(plan.regions); }
+    Numbers k, v;  // the KV cache, [capacity, kv_heads, head_dim]; keys are not rotated
   };
 
   // ---- positions ----
 
-  // Keys are rotated on their way into the KV cache, where they can be. attend rotates the queries, which are at the
-  // positions of the last keys, and takes the attention mask from the plan.
+  // Keys go into the KV cache as they are. attend rotates them as it reads them, and the queries, where the view says
+  // that they stand, and takes the attention mask from the plan.
   Numbers attention(Layer& layer, const std::string& at, const Numbers& x) const {
     const posenc::LayerPlan& plan = layer.plan;
     const Numbers q = norm(at + "q_norm", linear(at + "q_proj", x));  // of Qwen 3
@@ -59,41 +67,36 @@ class Decoder {
     const auto heads = [&](auto& numbers, std::int64_t rows, std::int64_t count) {
       return posenc::tensor(numbers.data(), {rows, count, plan.head_dim});
     };
-    std::vector<std::int64_t> slots(static_cast<std::size_t>(tokens));
-    std::iota(slots.begin(), slots.end(), seen_);
     (void)posenc::rotate_into_cache({.k = heads(k, tokens, plan.kv_heads),
                                      .v = heads(v, tokens, plan.kv_heads),
-                                     .positions = posenc::PositionRange{seen_ + keys_off_},
-                                     .table = layer.caches_rotated_keys() ? &layer.table : nullptr,
                                      .k_cache = heads(layer.k, capacity_, plan.kv_heads),
                                      .v_cache = heads(layer.v, capacity_, plan.kv_heads),
-                                     .slots = slots});
+                                     .slots = slots_});
     Numbers out(q.size());
-    (void)posenc::attend(plan, {.out = heads(out, tokens, plan.heads),
-                                .q = heads(q, tokens, plan.heads),
-                                .k = heads(layer.k, seen_ + tokens, plan.kv_heads),
-                                .v = heads(layer.v, seen_ + tokens, plan.kv_heads),
-                                .inputs = {.length = model_.plan.length, .k_rotated = layer.caches_rotated_keys()}});
+    const auto rows_of = [&](const Numbers& cache) {  // a block of the cache is a row
+      return posenc::tensor(cache.data(), {capacity_, 1, plan.kv_heads, plan.head_dim});
+    };
+    posenc::AttendArgs args{.out = heads(out, tokens, plan.heads),
+                            .q = heads(q, tokens, plan.heads),
+                            .k = rows_of(layer.k),
+                            .v = rows_of(layer.v),
+                            .inputs = {.length = model_.plan.length}};
+    rows_.give(args);
+    (void)posenc::attend(plan, args);
     return linear(at + "o_proj", out);
   }
 
-  // The first token stays: it is an attention sink (arXiv 2309.17453). Of the others the older half is evicted,
-  // and keys of the rest are re-rotated from their old positions to their new ones.
-  void shift() {
-    const std::int64_t gone = capacity_ / 2;
-    seen_ -= gone;
-    for (Layer& layer : layers_) {
-      const std::int64_t token = layer.plan.kv_heads * layer.plan.head_dim;  // elements
-      for (Numbers* x : {&layer.k, &layer.v}) std::copy(x->begin() + (1 + gone) * token, x->end(), x->begin() + token);
-      if (!layer.caches_rotated_keys()) continue;
-      float* const moved = layer.k.data() + token;
-      (void)posenc::rerotate({.k = posenc::tensor(moved, {seen_ - 1, layer.plan.kv_heads, layer.plan.head_dim}),
-                              .from_table = &layer.table,
-                              .from_positions = posenc::PositionRange{1 + gone},
-                              .to_table = &layer.table,
-                              .to_positions = posenc::PositionRange{1},
-                              .layer = &layer.plan});
-    }
+  // The first token stays: it is an attention sink (arXiv 2309.17453). Of the others the older half is evicted, and
+  // those behind them move up. No key is touched.
+  void shift() { forget(1, capacity_ / 2); }
+
+  // The rows of those tokens are free again: a block is a row, so the block table names them.
+  void forget(std::int64_t first, std::int64_t count) {
+    const posenc::CacheView gone = view_.passage(first, count);
+    const std::int64_t no_queries = 0;
+    if (count > 0)
+      std::ranges::copy(posenc::view_rows({&gone, 1}, {&no_queries, 1}).block_table, std::back_inserter(free_));
+    view_.erase(first, count);
   }
 
   // ---- the rest of a transformer ----
@@ -147,6 +150,9 @@ class Decoder {
   }
 
   const Model& model_;
-  std::int64_t capacity_, keys_off_, seen_ = 0;
+  std::int64_t capacity_, keys_off_;
   std::vector<Layer> layers_;
+  posenc::CacheView view_{1};               // of the text so far, blocks of one row
+  std::vector<std::int64_t> free_, slots_;  // rows of the cache: of nobody, and of the tokens that are being read
+  posenc::ViewRows rows_;                   // what attend takes of the view
 };

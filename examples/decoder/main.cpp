@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: decoder MODEL [--tokenizer FILE] [--prompt TEXT | --loss FILE] [--steps N] [--cache N] [--rope RULE]\n"
-    "                     [--spoil pairing|keys] [--logits FILE.npy]";
+    "                     [--reuse N] [--spoil pairing|keys] [--logits FILE.npy]";
 
 // Always the likeliest token, until the text ends.
 void generate(Decoder& decoder, const Tokenizer& tokenizer, const Tokens& prompt, const Tokens& ends, int steps) {
@@ -27,9 +27,17 @@ void generate(Decoder& decoder, const Tokenizer& tokenizer, const Tokens& prompt
   std::cout << '\n';
 }
 
-// -ln p of each token, p = exp(logit) / sum of exp(logits); the mean of 32 positions.
-void print_loss(Decoder& decoder, const Tokens& tokens) {
-  const Numbers logits = decoder.read(tokens);
+// -ln p of each token, p = exp(logit) / sum of exp(logits); the mean of 32 positions. The first `reuse` tokens are read
+// behind the rest of the text, and then used where they belong: at the front.
+void print_loss(Decoder& decoder, const Tokens& tokens, std::size_t reuse) {
+  const std::span all(tokens);
+  Numbers logits;
+  if (reuse > 0) {
+    decoder.read(all.subspan(reuse));
+    logits = decoder.read(all.first(reuse));
+    decoder.begin_with(std::ssize(all) - static_cast<std::int64_t>(reuse), static_cast<std::int64_t>(reuse));
+  }
+  for (const float logit : decoder.read(all.subspan(reuse))) logits.push_back(logit);
   const std::size_t vocab = logits.size() / tokens.size();
   double loss = 0;
   for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
@@ -51,7 +59,11 @@ void run(const std::string& path, std::map<std::string, std::string> options) {
   std::ifstream text(options["--loss"]);
   const Tokens tokens = tokenizer.encode(text ? std::string(std::istreambuf_iterator(text), {}) : options["--prompt"]);
   if (tokens.empty() || text.is_open() == options["--loss"].empty()) throw std::runtime_error(kUsage);
-  if (text) return print_loss(decoder, tokens);
+  const auto reuse = static_cast<std::size_t>(std::stoi(options["--reuse"]));
+  if (reuse > 0 && (!text || reuse >= tokens.size() || std::ssize(tokens) > capacity)) {
+    throw std::runtime_error("--reuse needs --loss, fewer tokens than the text has, and a --cache that holds it");
+  }
+  if (text) return print_loss(decoder, tokens, reuse);
   if (options["--logits"].empty())
     return generate(decoder, tokenizer, tokens, model.ends, std::stoi(options["--steps"]));
   const Numbers logits = decoder.read(tokens);
@@ -63,7 +75,7 @@ void run(const std::string& path, std::map<std::string, std::string> options) {
 
 int main(int argc, char** argv) {
   try {
-    std::map<std::string, std::string> options{{"--steps", "256"}, {"--cache", "256"}};
+    std::map<std::string, std::string> options{{"--steps", "256"}, {"--cache", "256"}, {"--reuse", "0"}};
     for (const char* name : {"--tokenizer", "--prompt", "--rope", "--spoil", "--loss", "--logits"}) options[name];
     if (argc == 2 && (argv[1] == std::string("--help") || argv[1] == std::string("-h"))) {
       std::cout << kUsage << "\nMODEL: a checkpoint of llama2.c, or a folder with config.json and safetensors\n";
@@ -74,8 +86,10 @@ int main(int argc, char** argv) {
       if (!options.contains(argv[i])) throw std::runtime_error(std::string("no option ") + argv[i] + "\n" + kUsage);
       options[argv[i]] = argv[i + 1];
     }
-    const std::string forms = options["--steps"] + ' ' + options["--cache"] + ' ' + options["--spoil"];
-    if (!std::regex_match(forms, std::regex("\\d{1,9} \\d{1,9} (pairing|keys)?"))) throw std::runtime_error(kUsage);
+    const std::string forms =
+        options["--steps"] + ' ' + options["--cache"] + ' ' + options["--reuse"] + ' ' + options["--spoil"];
+    if (!std::regex_match(forms, std::regex("\\d{1,9} \\d{1,9} \\d{1,9} (pairing|keys)?")))
+      throw std::runtime_error(kUsage);
     run(argv[1], options);
   } catch (const std::exception& error) {
     std::cerr << "decoder: " << error.what() << '\n';

@@ -58,7 +58,7 @@ bool alike(const std::vector<OperationVerdict>& a, const std::vector<OperationVe
       a, b, [](const OperationVerdict& x, const OperationVerdict& y) { return alike(x.verdict, y.verdict); });
 }
 
-CacheGroup group_of(const Plan& plan, std::size_t stack, const LayerPlan& layer, const CacheStudyOptions& options) {
+CacheGroup group_of(const Plan& plan, std::size_t stack, const LayerPlan& layer) {
   const reuse::LayerTraits traits = reuse::traits_of(layer);
   CacheGroup out{.layers = {}, .kind = layer.kind, .kept = traits.window, .owner = layer.kv_from};
   if (traits.keeps != reuse::Keeps::state && !layer.kv_from) {
@@ -66,10 +66,6 @@ CacheGroup group_of(const Plan& plan, std::size_t stack, const LayerPlan& layer,
     out.values = product(layer.kv_heads, layer.value_dim);
     out.bytes = bytes_of(layer);
     out.expanded = is_expanded(plan, stack);
-  }
-  const auto main = std::ranges::find(layer.rotate, RotateRole::main, &Rotate::role);
-  if (options.simulate && main != layer.rotate.end() && rope(*main).head_dim <= kMostChannels) {
-    out.shifts = reuse::simulate(rope(*main), plan.length, options.shift_by);
   }
   return out;
 }
@@ -92,7 +88,8 @@ class Groups {
     while (g < groups_.size() && (runs_[g] != run || !alike(groups_[g].verdicts, verdicts))) ++g;
     const LayerPlan& own = plan_.stacks[stack_].layers[layer];
     if (g == groups_.size()) {
-      groups_.push_back(group_of(plan_, stack_, own, options_));
+      groups_.push_back(group_of(plan_, stack_, own));
+      if (options_.simulate) groups_.back().shifts = shifts_of(own);
       runs_.push_back(run);
     }
     groups_[g].layers.layers.push_back(static_cast<std::int64_t>(layer));
@@ -102,11 +99,23 @@ class Groups {
   std::vector<CacheGroup> take() { return std::move(groups_); }
 
  private:
+  // Of one rotation once, however many groups have it.
+  std::vector<SimulatedShifts> shifts_of(const LayerPlan& layer) {
+    const auto main = std::ranges::find(layer.rotate, RotateRole::main, &Rotate::role);
+    if (main == layer.rotate.end() || rope(*main).head_dim > kMostChannels) return {};
+    for (const auto& [known, shifts] : simulated_) {
+      if (known == rope(*main)) return shifts;
+    }
+    simulated_.emplace_back(rope(*main), reuse::simulate(rope(*main), plan_.length, options_.shift_by));
+    return simulated_.back().second;
+  }
+
   const Plan& plan_;
   std::size_t stack_;
   const CacheStudyOptions& options_;
   reuse::Reader reader_;
   std::vector<CacheGroup> groups_;
+  std::vector<std::pair<Rope, std::vector<SimulatedShifts>>> simulated_;
   std::vector<std::size_t> runs_;  // of layers that are equal, which each group is of
 };
 

@@ -104,12 +104,14 @@ void add_verdicts(plan::TextLines& lines, const CacheGroup& group) {
 
 void add_shifts(plan::TextLines& lines, const CacheStudy& study) {
   if (study.shifts.empty()) return;
-  const CacheGroup* before = nullptr;
+  std::vector<const CacheGroup*> shown;
   for (const CacheGroup& group : study.groups) {
-    if (group.shifts.empty() || (before != nullptr && before->shifts == group.shifts)) continue;
-    before = &group;
+    const auto same = [&](const CacheGroup* other) { return other->shifts == group.shifts; };
+    if (group.shifts.empty() || std::ranges::any_of(shown, same)) continue;
+    shown.push_back(&group);
     lines.blank();
-    lines.add(0, formatted("error of keys, {}, shifted by {} each time", layers_of(group), study.shift_by));
+    lines.add(0,
+              formatted("error of keys rotated as in {}, shifted by {} each time", layers_of(group), study.shift_by));
     std::string head = formatted("{:<9} {:>9} |", "format", "unrotated");
     for (const std::int64_t shifts : study.shifts) head += formatted(" {:>7}", shifts);
     lines.add(0, head);
@@ -121,7 +123,7 @@ void add_shifts(plan::TextLines& lines, const CacheStudy& study) {
   }
   lines.blank();
   lines.add(0,
-            before == nullptr
+            shown.empty()
                 ? "no layer rotates: shifts change nothing"
                 : "unrotated: stored before RoPE, after any number of shifts. Then rotated and stored again each time, "
                   "after so many. The root of the mean square error over that of the keys.");

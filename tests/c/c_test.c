@@ -97,6 +97,107 @@ static void code(void) {
   posenc_plan_free(plan);
 }
 
+static void reuse(void) {
+  posenc_plan* plan = NULL;
+  EXPECT(posenc_plan_preset("llama-3.1-8b", &plan) == POSENC_OK);
+  posenc_reuse_args args = POSENC_REUSE_ARGS_INIT;
+  EXPECT_ERROR(posenc_reuse_verdict(&args, NULL, NULL, NULL), POSENC_WRONG_ARGUMENT,
+               "[posenc_reuse_verdict] args->plan must be given but is NULL");
+  args.plan = plan;
+  args.layer = 3;
+  args.operation = 9;
+  EXPECT_ERROR(posenc_reuse_verdict(&args, NULL, NULL, NULL), POSENC_WRONG_ARGUMENT,
+               "[posenc_reuse_verdict] args->operation must be from 0 to 8 but is 9");
+  args.operation = POSENC_SHIFT;
+  posenc_reuse_verdict_out verdict = {0};
+  EXPECT(posenc_reuse_verdict(&args, &verdict, NULL, NULL) == POSENC_OK);
+  EXPECT(verdict.reuse == POSENC_EXACT && verdict.reach == 0 && verdict.period == 1);
+  args.operation = POSENC_EVICT;
+  args.keys_rotated = 1;
+  char text[4096];
+  size_t size = sizeof text;
+  EXPECT(posenc_reuse_verdict(&args, &verdict, text, &size) == POSENC_OK);
+  EXPECT(verdict.reuse == POSENC_APPROXIMATE && verdict.reach == -1);
+  EXPECT(strstr(text, "rounded_again") != NULL && strstr(text, "mixed_context") != NULL);
+  args.reader = plan;
+  args.operation = POSENC_SHARE;
+  EXPECT(posenc_reuse_verdict(&args, &verdict, NULL, NULL) == POSENC_OK && verdict.reuse == POSENC_EXACT);
+  size = 0;
+  EXPECT_ERROR(posenc_study_cache(plan, "vision", 0, 0, NULL, &size), POSENC_WRONG_ARGUMENT,
+               "[reuse_verdict] stack must be one of the plan's: decoder but is \"vision\"");
+  EXPECT(posenc_study_cache(plan, NULL, 0, 0, NULL, &size) == POSENC_OK && size > 1000);
+  posenc_plan_free(plan);
+}
+
+// Three tokens of which the middle one goes, as attention over the two that are left.
+static void view(void) {
+  enum { kDim = 128, kHeads = 32, kKvHeads = 8, kRow = kKvHeads * kDim };
+  posenc_cache_view* view = NULL;
+  posenc_cache_view* none = NULL;
+  EXPECT_ERROR(posenc_cache_view_new(0, 1, &none), POSENC_WRONG_ARGUMENT,
+               "[CacheView] block_size must be from 1 to 2^20 but is 0");
+  EXPECT(none == NULL && posenc_cache_view_tokens(NULL) == 0);
+  EXPECT(posenc_cache_view_new(4, 1, &view) == POSENC_OK);
+  const int64_t places[] = {5, 6, 7};
+  EXPECT(posenc_cache_view_append(view, 1, 3, places) == POSENC_OK);
+  EXPECT(posenc_cache_view_next_position(view) == 8);
+  EXPECT(posenc_cache_view_erase(view, 1, 1, 0) == POSENC_OK);
+  EXPECT(posenc_cache_view_shift(view, -5) == POSENC_OK);
+  EXPECT(posenc_cache_view_tokens(view) == 2 && posenc_cache_view_next_position(view) == 2);
+  posenc_cache_view* passage = NULL;
+  EXPECT(posenc_cache_view_passage(view, 1, 1, &passage) == POSENC_OK);
+  EXPECT(posenc_cache_view_erase(view, 1, 1, 0) == POSENC_OK);
+  EXPECT(posenc_cache_view_insert(view, 1, passage) == POSENC_OK);
+  EXPECT_ERROR(posenc_cache_view_insert(view, 9, passage), POSENC_WRONG_ARGUMENT,
+               "[CacheView::insert] at must be from 0 to 2 but is 9");
+
+  posenc_plan* plan = NULL;
+  EXPECT(posenc_plan_preset("llama-3.1-8b", &plan) == POSENC_OK);
+  float* const cache = malloc(4 * kRow * sizeof(float));
+  float* const q = malloc(kHeads * kDim * sizeof(float));
+  float* const out = malloc(kHeads * kDim * sizeof(float));
+  float* const whole = malloc(kHeads * kDim * sizeof(float));
+  float* const two = malloc(2 * kRow * sizeof(float));
+  for (int n = 0; n < 4 * kRow; ++n) cache[n] = (float)sin(n * 0.7);
+  for (int n = 0; n < kHeads * kDim; ++n) q[n] = (float)cos(n * 0.3);
+  memcpy(two, cache + kRow, kRow * sizeof(float));             // slot 1
+  memcpy(two + kRow, cache + 3 * kRow, kRow * sizeof(float));  // slot 3
+  posenc_view_rows* rows = NULL;
+  const posenc_cache_view* const views[] = {view};
+  const int64_t queries[] = {1};
+  EXPECT(posenc_view_rows_new(views, queries, 1, &rows) == POSENC_OK);
+  const posenc_tensor pages = {.data = cache,
+                               .dtype = POSENC_F32,
+                               .rank = 4,
+                               .shape = {1, 4, kKvHeads, kDim},
+                               .strides = {4 * kRow, kRow, kDim, 1}};
+  const posenc_tensor keys = {
+      .data = two, .dtype = POSENC_F32, .rank = 3, .shape = {2, kKvHeads, kDim}, .strides = {kRow, kDim, 1}};
+  const posenc_tensor asks = {
+      .data = q, .dtype = POSENC_F32, .rank = 3, .shape = {1, kHeads, kDim}, .strides = {kHeads * kDim, kDim, 1}};
+  posenc_attend_args args = POSENC_ATTEND_ARGS_INIT;
+  args.plan = plan;
+  args.q = asks;
+  args.out = asks;
+  args.out.data = whole;
+  args.k = args.v = keys;
+  EXPECT(posenc_attend(&args) == POSENC_OK);
+  args.out.data = out;
+  args.k = args.v = pages;
+  EXPECT(posenc_view_rows_give(rows, &args) == POSENC_OK);
+  EXPECT(posenc_attend(&args) == POSENC_OK);
+  for (int n = 0; n < kHeads * kDim; ++n) EXPECT(fabs(out[n] - whole[n]) <= 64 * kRounding);
+  posenc_view_rows_free(rows);
+  posenc_cache_view_free(passage);
+  posenc_cache_view_free(view);
+  posenc_plan_free(plan);
+  free(cache);
+  free(q);
+  free(out);
+  free(whole);
+  free(two);
+}
+
 static void rotation(void) {
   enum { kTokens = 3, kHeads = 2, kDim = 128, kCount = kTokens * kHeads * kDim };
   posenc_plan* plan = NULL;
@@ -358,6 +459,8 @@ int main(void) {
   plans();
   code();
   report();
+  reuse();
+  view();
   rotation();
   own_frequencies();
   cache();

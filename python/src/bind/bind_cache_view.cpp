@@ -35,7 +35,7 @@ nb::dict rows_of(const nb::iterable& views, nb::handle queries) {
   for (const nb::handle view : views) all.push_back(nb::cast<const CacheView&>(view));
   const Numbers<std::int64_t> asking(queries, {"view_rows", "queries"});
   const ViewRows rows = view_rows(all, asking.span());
-  const std::int64_t axes = all.front().axes();
+  const std::int64_t axes = all.front().axes();  // view_rows refuses none
   nb::dict out;
   const auto flat = [](const auto& list) { return std::vector<std::int64_t>{std::ssize(list)}; };
   out["block_table"] =
