@@ -267,6 +267,19 @@ class Stories(DecoderTest):
         self.assertLess(sum(short) / len(short), 2 * sum(right) / len(right))
 
 
+    def test_a_prefix_serves_at_another_offset(self):
+        """Cached behind the rest of the story; what follows it loses next to nothing, and wrong positions would show."""
+        (self.folder / "story").write_text(self.published())
+        right = self.losses(*self.MODEL, "--loss", self.folder / "story")
+        reused = self.losses(*self.MODEL, "--loss", self.folder / "story", "--cache", 300, "--reuse", 64)
+        for a, b in zip(right[2:], reused[2:]):
+            self.assertLess(abs(b - a), 0.02)
+        self.assertNotEqual(reused[2:], right[2:])
+        code, _, err = decoder(*self.MODEL, "--loss", self.folder / "story", "--reuse", 64)
+        self.assertEqual(code, 1)
+        self.assertIn("--reuse needs", err)
+
+
 @unittest.skipUnless(TINY.is_dir(), f"needs {TINY}")
 class Published(DecoderTest):
     def test_logits_of_families(self):
