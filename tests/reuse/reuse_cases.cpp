@@ -111,6 +111,21 @@ void add_masks(std::vector<ReuseCase>& to) {
   to.push_back(twice("logits by distance", logits));
 }
 
+// Terms of content read keys as they are given: rotated, these are others.
+bool is_of_content(const ScoreTerm& term) {
+  return std::holds_alternative<ShawKeys>(term) || std::holds_alternative<TransformerXl>(term) ||
+         std::holds_alternative<XlNet>(term) || std::holds_alternative<Deberta>(term);
+}
+
+// The same beside a rotation.
+void add_rotating(const SchemeCase& scheme, std::vector<ReuseCase>& to) {
+  if (!scheme.layer.rotate.empty() || std::ranges::none_of(scheme.layer.score, is_of_content)) return;
+  LayerPlan layer = scheme.layer;
+  layer.rotate = rotating().rotate;
+  to.push_back(twice("RoPE beside " + scheme.name, layer));
+  to.back().weights = scheme.weights;
+}
+
 }  // namespace
 
 Plan plan_of(std::vector<LayerPlan> layers) {
@@ -127,6 +142,7 @@ std::vector<ReuseCase> reuse_cases() {
     ReuseCase& one = out.emplace_back(twice(scheme.name, scheme.layer));
     one.weights = scheme.weights;
     one.side = scheme.side;
+    add_rotating(scheme, out);
   }
   add_norms(out);
   add_places(out);
