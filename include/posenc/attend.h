@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "posenc/attention.h"
+#include "posenc/cache/quantised.h"
 #include "posenc/export.h"
 #include "posenc/info.h"
 #include "posenc/parallel.h"
@@ -57,6 +58,8 @@ struct AttendArgs {
   ConstTensorView q{};  // [tokens, heads, head_dim] or [batch, heads, tokens, head_dim]
   ConstTensorView k{};  // likewise with kv_heads and tokens of its own; or a paged cache
   ConstTensorView v{};
+  ConstQuantisedView k_quantised{};  // instead of k: read as it is, and rotated on load where keys are not k_rotated
+  ConstQuantisedView v_quantised{};  // instead of v
   AttendPages pages{};
   LayerWeights weights{};
   LayerInputs inputs{};

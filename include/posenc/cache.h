@@ -4,7 +4,7 @@
 //   k_cache[slot_t] = R(t) norm(k_t)   or   norm(R(t) k_t),   v_cache[slot_t] = v_t
 //
 // What an engine does for every new token of every layer (vLLM's reshape_and_cache, with RoPE and the norm fused in).
-// Sums are in f32, and each element is rounded to the cache's dtype once, to nearest, ties to even; keys that are
+// Sums are in f32, and each element is rounded to the cache's dtype, or to its code, once, to nearest, ties to even; keys that are
 // neither rotated nor normalised, and values, keep their bits where the dtypes are the same. The result of a row
 // depends on that row, its angles and the instruction set alone.
 //
@@ -19,6 +19,7 @@
 #include <optional>
 #include <span>
 
+#include "posenc/cache/quantised.h"
 #include "posenc/export.h"
 #include "posenc/info.h"
 #include "posenc/parallel.h"
@@ -50,7 +51,7 @@ struct KeyNorm {
 // Channels of a head are adjacent in all of them. Of f32, f16 and bf16 each tensor may have its own.
 struct CacheArgs {
   ConstTensorView k{};  // [tokens, heads, head_dim] or [batch, heads, tokens, head_dim]
-  ConstTensorView v{};  // likewise with heads and channels of its own; omitted together with v_cache
+  ConstTensorView v{};  // likewise with heads and channels of its own; omitted together with its cache
   Positions positions{};
   const RotaryTable* table = nullptr;  // without one, and without tables, keys are not rotated and positions not read
   std::optional<KeyNorm> norm{};
@@ -58,6 +59,10 @@ struct CacheArgs {
   // Written. Contiguous: [rows, heads, head_dim]. Paged: [blocks, block_size, heads, head_dim].
   TensorView k_cache{};
   TensorView v_cache{};  // as many rows, or blocks of one size, as k_cache
+  // Written instead of k_cache or v_cache: codes, with their scales and zeros. Keys in int4_by_channel are stored in
+  // whole groups, since their scales are made together: `slots` names every row of a group, one after another.
+  QuantisedView k_quantised{};
+  QuantisedView v_quantised{};  // of no format by channel
   // The row of the caches for each token of k, tokens of a batch after those of the one before; in paged ones block *
   // block_size + place. -1: the token is not stored. No row twice.
   std::span<const std::int64_t> slots{};
@@ -71,7 +76,7 @@ struct CacheArgs {
 
 // Throws Error, before anything is written, for a tensor, a norm, a position, a table or a slot that does not fit, and
 // where a cache shares memory with what is read or with the other cache. Calls of up to 256 tokens (more where slots
-// follow each other) take nothing from the heap. False where keep_going returned false: some rows are stored then,
+// follow each other) take nothing from the heap, but for keys in int4_by_channel, which pass through floats. False where keep_going returned false: some rows are stored then,
 // others are not.
 [[nodiscard]] POSENC_API bool rotate_into_cache(const CacheArgs& args);
 

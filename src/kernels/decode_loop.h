@@ -21,13 +21,20 @@
 
 #include "kernels/attention.h"
 #include "kernels/lanes.h"
+#include "kernels/load_codes.h"
 #include "kernels/load_floats.h"
 #include "kernels/rotate_pair.h"
 
 namespace posenc::kernels {
 
-template <Element kElement>
-constexpr std::int64_t kBytesOf = kElement == Element::f32 ? 4 : 2;
+// Rows are of Elements, or of Codes (load_codes.h): bytes of what strides count, and the channels of a line.
+consteval std::int64_t bytes_of(Element element) noexcept { return element == Element::f32 ? 4 : 2; }
+consteval std::int64_t bytes_of(Codes) noexcept { return 1; }
+consteval std::int64_t channels_of_line(Element element) noexcept { return kLineBytes / bytes_of(element); }
+consteval bool is(Element a, Element b) noexcept { return a == b; }
+consteval bool is(Codes, Element) noexcept { return false; }
+template <auto kType>
+constexpr std::int64_t kBytesOf = bytes_of(kType);
 
 // What is fetched beside some rows of a head: line n of row r from at + r row + n line on.
 struct Fetched {
@@ -36,13 +43,13 @@ struct Fetched {
   std::int64_t line;
 };
 
-template <class V, Element kElement>
+template <class V, auto kElement>
 const char* row_of(const DecodeLanes& x, std::int64_t r, std::int64_t h) noexcept {
   return static_cast<const char*>(x.a) + (r * x.a_row + h * x.a_head) * kBytesOf<kElement>;
 }
 
 // Beside row r of head h. Where nothing is to be, the row itself, which takes an instruction and no time.
-template <class V, Element kElement>
+template <class V, auto kElement>
 Fetched fetched(const DecodeLanes& x, std::int64_t r, std::int64_t h) noexcept {
   if (x.ahead == nullptr) return {row_of<V, kElement>(x, r, h), x.a_row * kBytesOf<kElement>, kLineBytes};
   const char* const group = static_cast<const char*>(x.ahead) + r / kDecodeRows * x.ahead_next + h * x.ahead_head;
@@ -67,7 +74,7 @@ void fetch_lines(Fetched& ahead) noexcept {
 // step(k, count) for registers of channels from `first` on.
 template <class Factors, int kRows, class Step>
 void for_channels(std::int64_t first, std::int64_t end, Fetched& ahead, const Step& step) noexcept {
-  constexpr std::int64_t kLine = kLineBytes / kBytesOf<Factors::kElement>;
+  constexpr std::int64_t kLine = channels_of_line(Factors::kElement);
   constexpr std::int64_t kLanes = Factors::kLanes;
   std::int64_t k = first;
   for (; k + kLine <= end; k += kLine) {
@@ -82,7 +89,7 @@ void for_channels(std::int64_t first, std::int64_t end, Fetched& ahead, const St
 // step(p, count) for registers of pairs, each two registers of channels.
 template <class Factors, int kRows, class Step>
 void for_pairs(std::int64_t pairs, Fetched& ahead, const Step& step) noexcept {
-  constexpr std::int64_t kLine = kLineBytes / kBytesOf<Factors::kElement> / 2;
+  constexpr std::int64_t kLine = channels_of_line(Factors::kElement) / 2;
   constexpr std::int64_t kLanes = Factors::kLanes;
   constexpr std::int64_t kGroup = kLanes < kLine ? kLine : kLanes;
   std::int64_t p = 0;
@@ -112,13 +119,13 @@ void for_rows_and_lanes(const DecodeLanes& x, const Use& use) noexcept {
 }
 
 // What decode_dots multiplies: floats, of elements of any type.
-template <class Vector, Element kType>
+template <class Vector, auto kType>
 struct DecodeFloats {
   using V = Vector;
   using B = const float*;
-  static constexpr Element kElement = kType;
+  static constexpr auto kElement = kType;
   static constexpr std::int64_t kLanes = V::kLanes;  // elements of a register
-  static constexpr int kAsks = kType == Element::f32 ? 3 : 1;
+  static constexpr int kAsks = is(kType, Element::f32) ? 3 : 1;
   template <class Count>
   static typename V::Floats load_a(const void* a, std::int64_t i, Count count) noexcept {
     return load_as_floats<V, kElement>(a, i, count);
@@ -136,7 +143,7 @@ struct DecodeFloats {
 enum class PairsOnLoad : std::uint8_t { none, half, interleaved };
 
 // The first and the second channels of pairs p .. of LoadRotation, of the row of a head at `a`.
-template <class V, Element kElement, PairsOnLoad kPairs, class Count>
+template <class V, auto kElement, PairsOnLoad kPairs, class Count>
 void load_pairs(const void* a, const LoadRotation& rotation, std::int64_t p, Count count, typename V::Floats& first,
                 typename V::Floats& second) noexcept {
   [[maybe_unused]] const std::int64_t i = rotation.first + 2 * p;  // where pairs are interleaved
@@ -144,9 +151,9 @@ void load_pairs(const void* a, const LoadRotation& rotation, std::int64_t p, Cou
   if constexpr (kPairs == PairsOnLoad::half) {
     first = load_as_floats<V, kElement>(a, rotation.first + p, count);
     second = load_as_floats<V, kElement>(a, rotation.first + rotation.pairs + p, count);
-  } else if constexpr (kElement == Element::bf16) {
+  } else if constexpr (is(kElement, Element::bf16)) {
     V::load_bf16(static_cast<const std::uint16_t*>(a) + i, first, second, channels);
-  } else if constexpr (kElement == Element::f16 &&
+  } else if constexpr (is(kElement, Element::f16) &&
                        requires { V::load_f16(static_cast<const std::uint16_t*>(a), first, second, channels); }) {
     V::load_f16(static_cast<const std::uint16_t*>(a) + i, first, second, channels);
   } else {
@@ -233,7 +240,7 @@ void scale_rows(const DecodeLanes& x) noexcept {
 }
 
 // The weights of some rows stay in registers, and their channels pass by.
-template <class V, Element kElement>
+template <class V, auto kElement>
 void decode_weighted_of(const DecodeLanes& x) noexcept {
   using Floats = typename V::Floats;
   if (x.scale != nullptr) scale_rows<V>(x);

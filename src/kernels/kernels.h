@@ -7,6 +7,7 @@
 //   NormRows     RMSNorm, LayerNorm, L2            norm_loop.h
 //   InputRows    positions' rows into embeddings   input_loop.h
 //   attention    tiles of scores                   attention.h, pairs.h
+//   codes        quantised KV caches               codes.h
 //
 // Plain structs in, pointers out. Kernels check nothing, throw nothing and call nothing; src/cpu checks first. One
 // KernelTable per instruction set; src/cpu/machine/dispatch.h chooses at run time.
@@ -15,6 +16,7 @@
 #include <cstdint>
 
 #include "kernels/attention.h"
+#include "kernels/codes.h"
 #include "kernels/pairs.h"
 
 namespace posenc::kernels {
@@ -121,6 +123,7 @@ struct KernelTable {
   void (*normalise)(const NormRows& rows) noexcept;
   void (*input)(const InputRows& rows) noexcept;
   const AttentionKernels* attention;
+  const CodeKernels* codes;
   const PairKernels* pairs = nullptr;  // null: there are no products of bfloat16
   bool fetches_ahead = false;          // lines asked for ahead come sooner here than by the processor's own foresight
 };

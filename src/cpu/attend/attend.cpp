@@ -137,6 +137,21 @@ std::vector<cpu::AttendWorker> make_workers(const cpu::AttendCall& call, const A
 
 using KeptTerms = std::span<const cpu::TermVectors>;
 
+bool is_quantised(const AttendArgs& args) { return !args.k_quantised.empty() || !args.v_quantised.empty(); }
+
+// The arguments with shapes of k and v in place of codes, for all that looks at shapes.
+AttendArgs with_shapes(const AttendArgs& args) {
+  AttendArgs out = args;
+  const auto show = [](const char* plain, ConstTensorView& x, const char* name, const ConstQuantisedView& codes) {
+    if (codes.empty()) return;
+    if (!x.empty()) throw Error("attend", {plain, formatted("be omitted where {} is given", name), "given"});
+    x = cpu::shape_of(codes);
+  };
+  show("k", out.k, "k_quantised", args.k_quantised);
+  show("v", out.v, "v_quantised", args.v_quantised);
+  return out;
+}
+
 // `kept` are the floats of a prepared layer, one entry a term, or nothing.
 cpu::AttendCall checked_call(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
   const math::CallSizes sizes = cpu::check_attend_call(layer, args);
@@ -144,14 +159,18 @@ cpu::AttendCall checked_call(const LayerPlan& layer, const AttendArgs& args, Kep
 }
 
 // With the checks of a call, since widths and tasks follow from its tensors.
-std::int64_t scratch_bytes(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
+std::int64_t scratch_bytes_of(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
   const cpu::AttendCall call = checked_call(layer, args, kept);
   return scratch_bytes(call, args, passes_of(call, threads_of(args.parallel)));
 }
 
+std::int64_t scratch_bytes(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
+  return is_quantised(args) ? scratch_bytes_of(layer, with_shapes(args), kept) : scratch_bytes_of(layer, args, kept);
+}
+
 // The call: check, lower, keep angles, then tasks by whichever thread is free, then joins. The tasks allocate
 // nothing.
-bool attend(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
+bool attend_of(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
   cpu::AttendCall call = checked_call(layer, args, kept);
   const Passes all = passes_of(call, threads_of(args.parallel));
   if (args.work != nullptr) *args.work = {};
@@ -196,6 +215,11 @@ bool attend(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
     args.work->skipped += worker.work.skipped;
   }
   return true;
+}
+
+bool attend(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
+  if (!is_quantised(args)) return attend_of(layer, args, kept);
+  return attend_of(layer, with_shapes(args), kept);
 }
 
 // The arguments with the layer's own weights and instruction set.

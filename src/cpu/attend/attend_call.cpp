@@ -190,6 +190,31 @@ RowsView pages_view(const ConstTensorView& x) {
           .head_stride = x.strides[2]};
 }
 
+// Codes have been checked (check_attend_call.h); bytes of theirs, and floats to whoever asks for elements.
+RowsView codes_view(const char* name, const ConstQuantisedView& x, bool is_paged) {
+  CodesMemory memory;
+  const CodesView codes =
+      check_quantised({"attend", name}, x, is_paged ? Axes::tokens_then_heads : Axes::heads_then_tokens, memory);
+  return {.data = codes.rows.data,
+          .element = kernels::Element::f32,
+          .bytes = 1,
+          .tokens = std::max<std::int64_t>(codes.tokens, 1),
+          .batch_stride = codes.rows.batch_stride,
+          .row_stride = codes.rows.row_stride,
+          .head_stride = codes.rows.head_stride,
+          .codes = codes};
+}
+
+// Whether decode_dots may rotate what it reads: pairs of blocks, and of half bytes, begin where a register does.
+bool rotates_on_load(const RowsView& k, const CallRotation& rotation) {
+  if (!k.is_quantised()) return true;
+  const FormatFacts& facts = *k.codes.facts;
+  if (facts.has_zeros) return false;
+  const bool is_aligned = rotation.rule->first_channel % kernels::kBlockChannels == 0 &&
+                          rotation.pairs % kernels::kBlockChannels == 0;
+  return facts.unit_channels == 1 || is_aligned;
+}
+
 // Queries and keys that are in bfloat16 and neither rotated nor added to have exact products there; all else is rounded
 // first, which the caller must have allowed, and at decode (few queries) is as slow as floats are. A layer that
 // multiplies a tile more than once, or lets it decay, or has values by distance, has floats.
@@ -224,11 +249,18 @@ std::int64_t AttendCall::place_beside_rotated(std::int64_t channel) const {
   return rule.first_channel + c % 2 * in_decode_dots->pairs + c / 2;
 }
 
-const void* AttendCall::key(std::size_t sequence, std::int64_t token, std::int64_t head, const RowsView& x) const {
-  if (args.pages.block_table.empty()) return x.at(rows.sequences[sequence].k_first + token, head);
+TokenPlace AttendCall::place(std::size_t sequence, std::int64_t token, const RowsView& x) const {
+  if (args.pages.block_table.empty()) {
+    const std::int64_t row = rows.sequences[sequence].k_first + token;
+    return {row / x.tokens, row % x.tokens};
+  }
   const std::size_t blocks = args.pages.block_table.size() / rows.sequences.size();
-  const std::int32_t block = args.pages.block_table[sequence * blocks + index(token / x.tokens)];
-  return x.at(block, token % x.tokens, head);
+  return {args.pages.block_table[sequence * blocks + index(token / x.tokens)], token % x.tokens};
+}
+
+const void* AttendCall::key(std::size_t sequence, std::int64_t token, std::int64_t head, const RowsView& x) const {
+  const TokenPlace at = place(sequence, token, x);
+  return x.at(at.member, at.token, head);
 }
 
 AttendCall attend_call(const LayerPlan& layer, const AttendArgs& args, const math::CallSizes& sizes,
@@ -243,8 +275,12 @@ AttendCall attend_call(const LayerPlan& layer, const AttendArgs& args, const mat
   call.max_lanes = kernels::kLaneRegisters * call.attention.register_lanes;
   call.q = rows_view(args.q);
   const bool is_paged = !args.pages.block_table.empty();
-  call.k = is_paged ? pages_view(args.k) : rows_view(args.k);
-  call.v = is_paged ? pages_view(args.v) : rows_view(args.v);
+  const auto view = [&](const char* name, const ConstTensorView& x, const ConstQuantisedView& codes) {
+    if (!codes.empty()) return codes_view(name, codes, is_paged);
+    return is_paged ? pages_view(x) : rows_view(x);
+  };
+  call.k = view("k_quantised", args.k, args.k_quantised);
+  call.v = view("v_quantised", args.v, args.v_quantised);
   for (const math::Rotation& rule : call.lowered.rotations) {
     call.rotations.push_back({.rule = &rule,
                               .angles = AngleRule(rule.inv_freq, rule.axis_of_pair, rule.factor, args.angles),
@@ -258,7 +294,8 @@ AttendCall attend_call(const LayerPlan& layer, const AttendArgs& args, const mat
   };
   call.rotates_by_steps = !call.rotations.empty() && call.lowered.regions.regions.empty() &&
                           args.angles == Angles::exact && std::ranges::all_of(call.rotations, is_relative);
-  if (call.rotations.size() == 1 && (call.rotations[0].rule->rotates_keys || !call.rotations[0].rule->decay.empty())) {
+  if (call.rotations.size() == 1 && (call.rotations[0].rule->rotates_keys || !call.rotations[0].rule->decay.empty()) &&
+      rotates_on_load(call.k, call.rotations[0])) {
     call.in_decode_dots = call.rotations.data();
   }
   // Of each term the floats: a prepared layer's where they cover what occurs, else made for this call.

@@ -10,6 +10,7 @@
 
 #include "cpu/angles/angle_rows.h"
 #include "cpu/attend/term_vectors.h"
+#include "cpu/cache/codes_view.h"
 #include "kernels/kernels.h"
 #include "math/call_rows.h"
 #include "math/primitives.h"
@@ -25,7 +26,8 @@ inline constexpr std::int64_t kMaxLanes = 48;  // kernels::kLaneRegisters of the
 // The least multiple of `of` that is at least n.
 inline std::int64_t whole(std::int64_t n, std::int64_t of) { return (n + of - 1) / of * of; }
 
-// Elements of one dtype at [row][head][channel]; strides in elements, that of channels is 1.
+// Elements of one dtype at [row][head][channel]; strides in elements, that of channels is 1. Of quantised rows elements
+// are bytes, and `element` is what becomes of them.
 struct RowsView {
   const char* data = nullptr;
   kernels::Element element = kernels::Element::f32;
@@ -34,6 +36,13 @@ struct RowsView {
   std::int64_t batch_stride = 0;
   std::int64_t row_stride = 0;
   std::int64_t head_stride = 0;
+  CodesView codes{};
+
+  bool is_quantised() const { return codes.facts != nullptr; }
+  // Codes that the products of decode cannot take as they are: channels have scales of their own.
+  bool is_by_channel() const { return is_quantised() && codes.by_channel(); }
+  // Elements of a head's row.
+  std::int64_t row_size(std::int64_t channels) const { return is_quantised() ? codes.row_bytes() : channels; }
 
   // Channel 0 of a head: of a member of the batch (a block of a paged cache) and a token in it, or of a row that is
   // counted through the batch.
@@ -43,6 +52,12 @@ struct RowsView {
   const void* at(std::int64_t row, std::int64_t head) const { return at(row / tokens, row % tokens, head); }
 };
 RowsView rows_view(const ConstTensorView& x);
+
+// A token's place: in a member of the batch, or in a block of a paged cache.
+struct TokenPlace {
+  std::int64_t member;
+  std::int64_t token;
+};
 
 using AlignedFloats = std::vector<float, LineAllocator<float>>;
 
@@ -103,6 +118,7 @@ struct AttendCall {
   std::int64_t place_beside_rotated(std::int64_t channel) const;
   // Channel 0 of a token's key or value (x: k or v), found by the block table where the cache is paged.
   const void* key(std::size_t sequence, std::int64_t token, std::int64_t head, const RowsView& x) const;
+  TokenPlace place(std::size_t sequence, std::int64_t token, const RowsView& x) const;
 };
 
 // The arguments have been checked. What is kept was made of the same layer and weights, for the same kernels.

@@ -11,6 +11,7 @@
 
 #include "base/formatted.h"
 #include "base/parallel.h"
+#include "cpu/cache/codes_view.h"
 #include "cpu/call/heads_view.h"
 #include "cpu/call/tensor_memory.h"
 #include "math/check/check_attend.h"
@@ -58,13 +59,33 @@ void check_floats(const char* field, const TensorView& x) {
   if (!is_aligned(x)) math::refuse(formatted("{}.data", field), "be aligned to its elements", "between two");
 }
 
+// Of k or v in codes: the only one that is given.
+void check_codes(const char* name, const ConstQuantisedView& codes, bool is_paged, CodesMemory& memory) {
+  if (codes.empty()) return;
+  const Axes axes = is_paged ? Axes::tokens_then_heads : Axes::heads_then_tokens;
+  const CodesView view = check_quantised({kAttend, name}, codes, axes, memory);
+  if (view.by_channel() && std::string_view(name) == "v_quantised") {
+    math::refuse("v_quantised.format", "have scales by token, since int4_by_channel is for keys", "int4_by_channel");
+  }
+}
+
 // Nothing that is written is read, or written twice.
-void check_memory(const AttendArgs& args) {
+void check_memory(const AttendArgs& args, const std::array<CodesMemory, 2>& codes) {
   const auto check_written = [&](const char* field, const TensorView& written) {
     if (!has_elements(written)) return;
     const Memory own = memory_of(kAttend, field, written);
     check_places(kAttend, field, own);
-    for (const auto& [name, read] : {std::pair{"q", args.q}, {"k", args.k}, {"v", args.v}}) {
+    for (std::size_t n = 0; n < codes.size(); ++n) {
+      for (const Memory& read : codes[n].of) {
+        if (are_disjoint(own, read)) continue;
+        math::refuse(field, formatted("not share memory with {}", n == 0 ? "k_quantised" : "v_quantised"),
+                     "memory of both");
+      }
+    }
+    const std::array tensors{std::pair{"q", args.q},
+                             std::pair{"k", args.k_quantised.empty() ? args.k : ConstTensorView{}},
+                             std::pair{"v", args.v_quantised.empty() ? args.v : ConstTensorView{}}};
+    for (const auto& [name, read] : tensors) {
       if (!has_elements(read) || are_disjoint(own, memory_of(kAttend, name, read))) continue;
       math::refuse(field, formatted("not share memory with {}", name), "memory of both");
     }
@@ -155,6 +176,9 @@ math::CallSizes check_attend_call(const LayerPlan& layer, const AttendArgs& args
   ConstTensorView k = args.k;
   ConstTensorView v = args.v;
   const bool is_paged = !args.pages.block_table.empty();
+  std::array<CodesMemory, 2> codes;
+  check_codes("k_quantised", args.k_quantised, is_paged, codes[0]);
+  check_codes("v_quantised", args.v_quantised, is_paged, codes[1]);
   if (is_paged) {
     if (args.q.rank != 3 || args.inputs.cu_seqlens_k.size() < 2) {
       math::refuse("q", "be of rank 3, with cu_seqlens_q and cu_seqlens_k, where keys are paged", "otherwise");
@@ -173,14 +197,14 @@ math::CallSizes check_attend_call(const LayerPlan& layer, const AttendArgs& args
   math::check_attend(layer, same);
   check_heads_tensor("out", args.out);
   check_heads_tensor("q", args.q);
-  check_heads_tensor("k", args.k);
-  check_heads_tensor("v", args.v);
+  if (args.k_quantised.empty()) check_heads_tensor("k", args.k);
+  if (args.v_quantised.empty()) check_heads_tensor("v", args.v);
   check_carry(layer, args);
   check_floats("lse", args.lse);
   check_floats("carry", args.carry);
   check_orders("q_order", args.inputs.q_order);
   check_orders("k_order", args.inputs.k_order);
-  check_memory(args);
+  check_memory(args, codes);
   return math::sizes_of(same);
 }
 

@@ -35,6 +35,16 @@ kernels::RotateRows rows_to_rotate(const CallRotation& rotation, const float* co
           .sin_offset = rotation.pairs};
 }
 
+// Keys that are multiplied as floats though nothing rotates them: what they are made of varies by channel, or has zeros.
+bool takes_floats(const RowsView& k) { return k.is_quantised() && k.codes.facts->has_zeros; }
+
+// Bytes of the channels beside which one line is prefetched (kernels/load_codes.h).
+std::int64_t line_bytes(const FormatFacts& facts) {
+  if (facts.codes == kernels::Codes::q8_0) return kernels::kQ80Bytes;
+  if (facts.codes == kernels::Codes::int4 || facts.codes == kernels::Codes::uint4) return kLineBytes;
+  return facts.row_bytes(kLineBytes);
+}
+
 }  // namespace
 
 // Reserves the memory of a thread, and writes the angles of 0, 1, 2, ... steps, which every tile with consecutive
@@ -47,12 +57,15 @@ DecodeProducts::DecodeProducts(const AttendCall& call, std::pmr::memory_resource
       of_values_(memory),
       cos_(index(std::max(kTileKeys, kMaxLanes)), memory),
       queries_(memory),
-      rows_(memory) {
+      rows_(memory),
+      weights_(memory) {
+  if (call.v.is_quantised()) weights_.resize(index(kTileKeys * call.max_lanes));
+  if (takes_floats(call.k)) reserve_rows();
   if (call.rotations.empty()) return;
   for (AngleTables* tables : {&steps_, &of_keys_, &of_values_}) tables->reserve(call.rotations.size());
   queries_.resize(index(kMaxLanes * call.layer.head_dim));
   if (call.in_decode_dots == nullptr || std::holds_alternative<math::ValueRotation>(call.lowered.values)) {
-    rows_.resize(index(kRotatedRows * kRotatedHeads * std::max(call.layer.head_dim, call.layer.value_dim)));
+    reserve_rows();
   }
   std::array<double, kTileKeys> steps{};
   for (std::int64_t m = 0; m < kTileKeys; ++m) steps[index(m)] = static_cast<double>(m);
@@ -67,6 +80,10 @@ DecodeProducts::DecodeProducts(const AttendCall& call, std::pmr::memory_resource
     float* const cos = steps_.back().data();  // all axes read the same steps
     rotation.angles.write(call.kernels, steps.data(), 0, kTileKeys, cos, cos + rotation.pairs, 2 * rotation.pairs);
   }
+}
+
+void DecodeProducts::reserve_rows() {
+  rows_.resize(index(kRotatedRows * kRotatedHeads * std::max(call_.layer.head_dim, call_.layer.value_dim)));
 }
 
 // Whether a tile's keys can be rotated by their steps from its first key: their positions go up by one, and the
@@ -152,25 +169,31 @@ void DecodeProducts::write_value_angles(const KeyTile& tile) {
   }
 }
 
-// kRotatedRows rows of all heads, or fewer, as floats that are rotated: rows first .. of the tables.
-void DecodeProducts::rotate_rows(const kernels::DecodeLanes& given, std::int64_t first, const AngleTables& angles,
-                                 kernels::DecodeLanes& rotated) {
+// kRotatedRows rows of kRotatedHeads heads, or fewer: rows first .. of the tables.
+void DecodeProducts::make_floats(const KeyTile& tile, const RowsView& x, std::int64_t first, std::int64_t head,
+                                 const AngleTables* angles, kernels::DecodeLanes& rows) {
+  const kernels::DecodeLanes given = rows;
   const std::int64_t channels = given.depth;
-  rotated.element = kernels::Element::f32;
-  rotated.a = rows_.data();
-  rotated.a_row = given.heads * channels;
-  rotated.a_head = channels;
-  const bool is_float = given.element == kernels::Element::f32;
-  if (!is_float) rotated.ahead_line /= 2;  // floats have twice as many lines
-  const bool all_rotate = is_float && call_.rotations.size() == 1 && 2 * call_.rotations[0].pairs == channels;
-  if (!all_rotate) {
+  rows.element = kernels::Element::f32;
+  rows.a = rows_.data();
+  rows.a_row = given.heads * channels;
+  rows.a_head = channels;
+  const bool is_float = given.element == kernels::Element::f32 && !x.is_quantised();
+  if (!is_float) rows.ahead_line = rows.ahead_line * x.row_size(channels) * x.bytes / (4 * channels);  // floats have more lines
+  const bool all_rotate = is_float && angles != nullptr && call_.rotations.size() == 1 &&
+                          2 * call_.rotations[0].pairs == channels;
+  if (x.is_quantised()) {
+    for (std::int64_t h = 0; h < given.heads; ++h) {
+      tile.read_codes(x, first, given.rows, head + h, rows_.data() + h * channels, rows.a_row);
+    }
+  } else if (!all_rotate) {
     const bool lie_together = given.a_head == channels;
     for (std::int64_t h = 0; h < (lie_together ? 1 : given.heads); ++h) {
       const std::int64_t count = lie_together ? given.heads * channels : channels;
       if (is_float) {
         for (std::int64_t r = 0; r < given.rows; ++r) {
           std::copy_n(static_cast<const float*>(given.a) + r * given.a_row + h * given.a_head, count,
-                      rows_.data() + r * rotated.a_row + h * channels);
+                      rows_.data() + r * rows.a_row + h * channels);
         }
         continue;
       }
@@ -181,22 +204,24 @@ void DecodeProducts::rotate_rows(const kernels::DecodeLanes& given, std::int64_t
                              .from = static_cast<const char*>(given.a) + 2 * h * given.a_head,
                              .from_row = given.a_row,
                              .to = rows_.data() + h * channels,
-                             .to_row = rotated.a_row});
+                             .to_row = rows.a_row});
     }
   }
+  if (angles == nullptr) return;
   for (std::size_t r = 0; r < call_.rotations.size(); ++r) {
-    if (angles[r].empty()) continue;
+    const std::pmr::vector<float>& own = (*angles)[r];
+    if (own.empty()) continue;
     const CallRotation& rotation = call_.rotations[r];
-    for (std::int64_t m = 0; m < given.rows; ++m) cos_[index(m)] = angles[r].data() + (first + m) * 2 * rotation.pairs;
-    kernels::RotateRows rows = rows_to_rotate(rotation, cos_.data(), given.rows);
-    rows.heads = given.heads;
-    rows.to = rows_.data() + rotation.rule->first_channel;
-    rows.to_row = rotated.a_row;
-    rows.to_head = channels;
-    rows.from = all_rotate ? given.a : rows.to;
-    rows.from_row = all_rotate ? given.a_row : rows.to_row;
-    rows.from_head = all_rotate ? given.a_head : rows.to_head;
-    call_.kernels.rotate(rows);
+    for (std::int64_t m = 0; m < given.rows; ++m) cos_[index(m)] = own.data() + (first + m) * 2 * rotation.pairs;
+    kernels::RotateRows rotated = rows_to_rotate(rotation, cos_.data(), given.rows);
+    rotated.heads = given.heads;
+    rotated.to = rows_.data() + rotation.rule->first_channel;
+    rotated.to_row = rows.a_row;
+    rotated.to_head = channels;
+    rotated.from = all_rotate ? given.a : rotated.to;
+    rotated.from_row = all_rotate ? given.a_row : rotated.to_row;
+    rotated.from_head = all_rotate ? given.a_head : rotated.to_head;
+    call_.kernels.rotate(rotated);
   }
 }
 
@@ -208,11 +233,15 @@ template <typename Use>
 void DecodeProducts::for_rows(const LaneBlock& block, const Heads& heads, const KeyTile& tile,
                               const RowsView& given_rows, std::int64_t channels, const AngleTables* angles,
                               const Use& use) {
+  const bool are_keys = &given_rows == &call_.k;
   RowsView x = given_rows;
   x.data += heads.first * x.head_stride * x.bytes;
-  const std::int64_t bytes = channels * x.bytes;  // of a row of a head
-  const bool heads_lie_together = x.head_stride == channels && x.row_stride == heads.count * channels;
-  const bool is_dense = heads_lie_together || x.row_stride == channels;
+  const std::int64_t size = x.row_size(channels);  // of a row of a head
+  const std::int64_t bytes = size * x.bytes;
+  const bool heads_lie_together = x.head_stride == size && x.row_stride == heads.count * size;
+  const bool is_dense = heads_lie_together || x.row_stride == size;
+  const std::int64_t line = x.is_quantised() ? line_bytes(*x.codes.facts) : kLineBytes;
+  const bool as_floats = angles != nullptr || (are_keys && takes_floats(x));
   const kernels::DecodeLanes given{.element = x.element,
                                    .a_row = x.row_stride,
                                    .a_head = x.head_stride,
@@ -222,8 +251,8 @@ void DecodeProducts::for_rows(const LaneBlock& block, const Heads& heads, const 
                                    .each = block.each,
                                    .ahead_next = kDecodeRows * x.row_stride * x.bytes,
                                    .ahead_head = heads_lie_together ? kDecodeRows * bytes : x.head_stride * x.bytes,
-                                   .ahead_row = is_dense ? kLineBytes : x.row_stride * x.bytes,
-                                   .ahead_line = is_dense ? kDecodeRows * kLineBytes : kLineBytes};
+                                   .ahead_row = is_dense ? line : x.row_stride * x.bytes,
+                                   .ahead_line = is_dense ? kDecodeRows * line : line};
   const std::int64_t rows_ahead = whole((kBytesAhead + heads.count * bytes - 1) / (heads.count * bytes), kDecodeRows);
   tile.for_given(x, [&](const GivenRows& rows) {
     std::int64_t r = 0;
@@ -231,24 +260,35 @@ void DecodeProducts::for_rows(const LaneBlock& block, const Heads& heads, const 
       const GivenRows ahead = tile.from(x, rows.first + r + rows_ahead);
       kernels::DecodeLanes own = given;
       own.a = static_cast<const char*>(rows.data) + r * x.row_stride * x.bytes;
-      own.rows = std::min(angles == nullptr ? kTileKeys : kRotatedRows, rows.count - r);
+      own.rows = std::min(as_floats ? kRotatedRows : kTileKeys, rows.count - r);
       if (ahead.count >= kDecodeRows) {  // whole groups of rows, so that none is cut where what lies ahead is
         own.ahead = ahead.data;
         own.rows = std::min(own.rows, ahead.count / kDecodeRows * kDecodeRows);
       }
       const std::int64_t first = rows.first + r;
       r += own.rows;
-      if (angles == nullptr) {
-        use(own, first, heads.first * block.each);
+      if (!as_floats) {
+        kernels::DecodeCodes product{.of = own};
+        if (x.is_quantised()) {
+          product.codes = x.codes.facts->codes;
+          product.scale = tile.numbers_at(x, x.codes.scales, first, heads.first);
+          product.scale_row = x.codes.scales.row_stride;
+          product.scale_head = x.codes.scales.head_stride;
+          product.zero = tile.numbers_at(x, x.codes.zeros, first, heads.first);
+          product.zero_row = x.codes.zeros.row_stride;
+          product.zero_head = x.codes.zeros.head_stride;
+          product.fixed_scale = x.codes.fixed_scale;
+        }
+        use(product, x.is_quantised(), first, heads.first * block.each);
         continue;
       }
       for (std::int64_t h = 0; h < heads.count; h += kRotatedHeads) {
-        kernels::DecodeLanes some = own;
-        some.heads = std::min(kRotatedHeads, heads.count - h);
-        some.a = static_cast<const char*>(own.a) + h * x.head_stride * x.bytes;
-        if (own.ahead != nullptr) some.ahead = static_cast<const char*>(own.ahead) + h * own.ahead_head;
-        rotate_rows(kernels::DecodeLanes(some), first, *angles, some);
-        use(some, first, (heads.first + h) * block.each);
+        kernels::DecodeCodes some{.of = own};
+        some.of.heads = std::min(kRotatedHeads, heads.count - h);
+        some.of.a = static_cast<const char*>(own.a) + h * x.head_stride * x.bytes;
+        if (own.ahead != nullptr) some.of.ahead = static_cast<const char*>(own.ahead) + h * own.ahead_head;
+        make_floats(tile, x, first, heads.first + h, angles, some.of);
+        use(some, false, first, (heads.first + h) * block.each);
       }
     }
   });
@@ -275,7 +315,8 @@ void DecodeProducts::multiply_keys(const LaneBlock& block, KeyTile& tile, std::s
     angles = nullptr;
   }
   const std::int64_t channels = call_.layer.head_dim;
-  const auto multiply = [&](kernels::DecodeLanes& product, std::int64_t first, std::int64_t lane) {
+  const auto multiply = [&](kernels::DecodeCodes& codes, bool are_codes, std::int64_t first, std::int64_t lane) {
+    kernels::DecodeLanes& product = codes.of;
     product.c = scores + first * block.lanes + lane;
     if (call_.decode_pairs != nullptr) {
       return call_.decode_pairs->decode_dots({product, block.decode_pairs.data(), block.row_scale.data()});
@@ -283,6 +324,7 @@ void DecodeProducts::multiply_keys(const LaneBlock& block, KeyTile& tile, std::s
     product.b = q + lane * channels;
     product.rotation = rotation;
     if (rotation.cos != nullptr) product.rotation.cos += first * rotation.row;
+    if (are_codes) return call_.kernels.codes->decode_dots(codes);
     call_.attention.decode_dots(product);
   };
   for_rows(block, {0, block.kv_heads}, tile, call_.k, channels, angles, multiply);
@@ -302,10 +344,13 @@ void DecodeProducts::add_values_of(LaneBlock& block, KeyTile& tile, const Heads&
                                    const float* rescale) {
   if (!of_values_.empty()) write_value_angles(tile);
   const std::int64_t channels = call_.layer.value_dim;
-  const auto add = [&](kernels::DecodeLanes& product, std::int64_t first, std::int64_t lane) {
+  const auto add = [&](kernels::DecodeCodes& codes, bool are_codes, std::int64_t first, std::int64_t lane) {
+    kernels::DecodeLanes& product = codes.of;
     product.p = p + first * block.lanes + lane;
     product.out = block.out.data() + lane * channels;
     if (first == 0) product.scale = rescale + lane;
+    codes.weights = weights_.data();
+    if (are_codes) return call_.kernels.codes->decode_weighted(codes);
     call_.attention.decode_weighted(product);
   };
   for_rows(block, heads, tile, call_.v, channels, of_values_.empty() ? nullptr : &of_values_, add);

@@ -38,6 +38,7 @@ class DecodeProducts final : public TileProducts {
   // cos and sin of each rotation: [kTileKeys][2 pairs], or nothing where it does not rotate these rows.
   using AngleTables = std::pmr::vector<std::pmr::vector<float>>;
 
+  void reserve_rows();
   // The identity above holds for this block and tile. queries_from: the queries for it; beside_rotated: those for keys
   // that rotate by their own angles, in the order of channels that kernels::LoadRotation wants.
   bool rotates_by_steps(const LaneBlock& block, const KeyTile& tile) const;
@@ -47,12 +48,15 @@ class DecodeProducts final : public TileProducts {
   void write_value_angles(const KeyTile& tile);
   void add_values_of(LaneBlock& block, KeyTile& tile, const Heads& heads, const float* p, const float* rescale);
   // use(product, first, lane): some rows of the tile, from `first` on, for all of these heads of the block, or those
-  // whose lanes begin there. Null: they do not rotate.
+  // whose lanes begin there. Null: they do not rotate. A product of codes says which; floats that were made of them are
+  // as any floats.
   template <typename Use>
   void for_rows(const LaneBlock& block, const Heads& heads, const KeyTile& tile, const RowsView& given_rows,
                 std::int64_t channels, const AngleTables* angles, const Use& use);
-  void rotate_rows(const kernels::DecodeLanes& given, std::int64_t first, const AngleTables& angles,
-                   kernels::DecodeLanes& rotated);
+  // Some rows of some heads of the tile, from row `first` and KV head `head` of the block on, as floats that are rotated
+  // where there are angles.
+  void make_floats(const KeyTile& tile, const RowsView& x, std::int64_t first, std::int64_t head,
+                   const AngleTables* angles, kernels::DecodeLanes& rows);
 
   const AttendCall& call_;
   RowScratch scratch_;
@@ -61,6 +65,7 @@ class DecodeProducts final : public TileProducts {
   std::pmr::vector<const float*> cos_;  // of rows that rotate together
   std::pmr::vector<float> queries_;     // [lanes][head_dim], beside what decode_dots rotates
   std::pmr::vector<float> rows_;        // [kRotatedRows][kRotatedHeads][channels]
+  std::pmr::vector<float> weights_;     // [tile's keys][lanes], times the scales of values
 };
 
 }  // namespace posenc::cpu

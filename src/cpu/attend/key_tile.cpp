@@ -94,6 +94,19 @@ GivenRows KeyTile::given(const RowsView& x, std::int64_t first, std::int64_t end
           is_paged ? std::min(left, x.tokens - (first_ + first) % x.tokens) : left};
 }
 
+// Rows lie together, as those of for_given do.
+void KeyTile::read_codes(const RowsView& x, std::int64_t m, std::int64_t rows, std::int64_t head, float* to,
+                         std::int64_t to_row) const {
+  const TokenPlace at = call_.place(sequence_, first_ + m, x);
+  cpu::read_codes(*call_.kernels.codes, x.codes, at.member, at.token, kv_head_ + head, rows, to, to_row);
+}
+
+const float* KeyTile::numbers_at(const RowsView& x, const Places& numbers, std::int64_t m, std::int64_t head) const {
+  if (numbers.data == nullptr) return nullptr;
+  const TokenPlace at = call_.place(sequence_, first_ + m, x);
+  return reinterpret_cast<const float*>(numbers.at(at.member, at.token, kv_head_ + head));
+}
+
 const double* KeyTile::positions(std::size_t axis, std::size_t region) const {
   const std::vector<math::Region>& regions = call_.lowered.regions.regions;
   return (regions.empty() ? call_.lowered.coordinates[axis].k : regions[region].k_positions).data() + first_row_;
@@ -101,12 +114,13 @@ const double* KeyTile::positions(std::size_t axis, std::size_t region) const {
 
 // Floats that lie together are used where they are, unless they are to be rotated in place.
 FloatRows KeyTile::read(const RowsView& x, std::int64_t channels, std::pmr::vector<float>& into, bool must_copy) {
-  const bool is_float = x.element == kernels::Element::f32;
+  const bool is_float = x.element == kernels::Element::f32 && !x.is_quantised();
   const GivenRows all = given(x, 0, count_);
   if (is_float && all.count == count_ && !must_copy) return {static_cast<const float*>(all.data), x.row_stride};
   into.resize(index(kTileKeys * channels));  // touched by the first tile that needs it
   for_given(x, count_, [&](const GivenRows& rows) {
     float* const to = into.data() + rows.first * channels;
+    if (x.is_quantised()) return read_codes(x, rows.first, rows.count, 0, to, channels);
     if (is_float) {
       for (std::int64_t n = 0; n < rows.count; ++n) {
         std::copy_n(static_cast<const float*>(rows.data) + n * x.row_stride, channels, to + n * channels);
@@ -214,7 +228,8 @@ PairedRows KeyTile::paired_values() {
   if (value_pairs_.data != nullptr) return value_pairs_;
   kernels::PairColumns columns{.element = call_.v.element, .x_row = call_.v.row_stride};
   const GivenRows all = given(call_.v, 0, count_);
-  if (all.count == count_ && !std::holds_alternative<math::ValueRotation>(call_.lowered.values)) {
+  const bool rotates = std::holds_alternative<math::ValueRotation>(call_.lowered.values);
+  if (all.count == count_ && !rotates && !call_.v.is_quantised()) {
     columns.x = all.data;
   } else {
     const FloatRows floats = values();
@@ -237,7 +252,16 @@ bool KeyTile::values_are_finite(std::int64_t kv_heads) {
   return finite_heads_ >= 0;
 }
 
-bool KeyTile::values_of_head_are_finite(std::int64_t n) const {
+bool KeyTile::values_of_head_are_finite(std::int64_t n) {
+  if (call_.v.is_quantised()) {
+    const std::int64_t channels = call_.layer.value_dim;
+    bool all = true;
+    for_given(call_.v, count_, [&](const GivenRows& rows) {
+      read_codes(call_.v, rows.first, rows.count, n, scratch_.rows.data(), channels);
+      all = all && are_finite(kernels::Element::f32, scratch_.rows.data(), rows.count * channels);
+    });
+    return all;
+  }
   RowsView x = call_.v;
   x.data += n * x.head_stride * x.bytes;
   bool all = true;

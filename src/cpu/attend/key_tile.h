@@ -64,6 +64,12 @@ class KeyTile {
   // Rows from m on, counted from the tile's first and perhaps beyond it: those that lie together, none where the
   // sequence has ended.
   GivenRows from(const RowsView& x, std::int64_t m) const { return given(x, m, sequence_end()); }
+  // Of quantised rows, which are codes: `rows` of them from m on as floats, those of a KV head that comes so many after
+  // this one.
+  void read_codes(const RowsView& x, std::int64_t m, std::int64_t rows, std::int64_t head, float* to,
+                  std::int64_t to_row) const;
+  // Scales, or zeros, of row m of the head (x.codes.scales, x.codes.zeros); null for none.
+  const float* numbers_at(const RowsView& x, const Places& numbers, std::int64_t m, std::int64_t head) const;
   // Where the keys stand on an axis, in a region or on their own.
   const double* positions(std::size_t axis, std::size_t region) const;
 
@@ -77,7 +83,7 @@ class KeyTile {
   // Whether all values, of so many KV heads from this one on, are numbers; looked at once a tile.
   bool values_are_finite(std::int64_t kv_heads);
   // The same of the n-th of those heads alone; looked at anew.
-  bool values_of_head_are_finite(std::int64_t n) const;
+  bool values_of_head_are_finite(std::int64_t n);
   PairedRows paired_keys();    // of the first region, rotated; an odd channel has a zero beside it
   PairedRows paired_values();  // [value_dim][keys, and zeros]
 

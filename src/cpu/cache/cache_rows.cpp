@@ -66,6 +66,33 @@ void* place_of(const HeadsView& cache, std::int64_t slot) {
   return moved(cache.to, elements * cache.element_bytes);
 }
 
+// Scales, or zeros, of head 0 of a slot.
+float* numbers_of(const CodesView& codes, const Places& numbers, std::int64_t slot) {
+  if (numbers.data == nullptr) return nullptr;
+  return reinterpret_cast<float*>(numbers.at(slot / codes.tokens, slot % codes.tokens, 0));
+}
+
+// Heads first .. of a row in scratch, as floats that follow each other, to codes and their scales.
+void encode_heads(const kernels::KernelTable& kernels, const CodesView& codes, std::int64_t slot, std::int64_t first,
+                  std::int64_t heads, const float* from) {
+  const auto at_head = [&](const Places& numbers) {
+    float* const head = numbers_of(codes, numbers, slot);
+    return head == nullptr ? nullptr : head + first * numbers.head_stride;
+  };
+  kernels.codes->encode({.codes = codes.facts->codes,
+                         .rows = heads,
+                         .count = codes.channels,
+                         .from = from,
+                         .from_row = codes.channels,
+                         .to = codes.rows.at(slot / codes.tokens, slot % codes.tokens, first),
+                         .to_row = codes.rows.head_stride,
+                         .scale = at_head(codes.scales),
+                         .scale_row = codes.scales.head_stride,
+                         .zero = at_head(codes.zeros),
+                         .zero_row = codes.zeros.head_stride,
+                         .fixed_scale = codes.fixed_scale});
+}
+
 std::int64_t size_of(const ConstTensorView& x) {
   return x.empty() ? 0 : x.rank == 1 ? x.shape[0] : x.shape[0] * x.shape[1];
 }
@@ -77,7 +104,13 @@ std::int64_t weights_of(const CacheArgs& args) {
 
 // From memory to memory, without scratch: the rotation kernel itself reads k and writes the cache.
 bool goes_straight(const CacheArgs& args, const CacheCall& call) {
-  return !args.norm && call.rows.tensors[1].element == call.k_cache.element;
+  return !args.norm && call.k_codes.facts == nullptr && call.rows.tensors[1].element == call.k_cache.element;
+}
+
+// Values whose heads are in scratch together, on their way to codes.
+std::int64_t values_together(const CacheCall& call, std::int64_t values) {
+  if (call.v_codes.facts == nullptr) return 0;
+  return std::min(call.v_cache.heads, std::max<std::int64_t>(1, values / std::max<std::int64_t>(1, call.value_dim)));
 }
 
 // Heads whose keys are in scratch together: those that one norm is over, else as many as it holds, or one.
@@ -88,6 +121,10 @@ std::int64_t heads_together(const CacheArgs& args, const CacheCall& call, std::i
   return std::min(heads, std::max<std::int64_t>(1, values / std::max<std::int64_t>(1, call.head_dim)));
 }
 
+std::int64_t scratch_floats(const CacheArgs& args, const CacheCall& call, std::int64_t values) {
+  return std::max(heads_together(args, call, values) * call.head_dim, values_together(call, values) * call.value_dim);
+}
+
 }  // namespace
 
 CacheRows::CacheRows(const CacheArgs& args, const CacheCall& call, const kernels::KernelTable& kernels)
@@ -96,7 +133,7 @@ CacheRows::CacheRows(const CacheArgs& args, const CacheCall& call, const kernels
       kernels_(kernels),
       straight_(goes_straight(args, call)),
       heads_at_once_(heads_together(args, call, kValues)),
-      heads_(heads_at_once_ * call.head_dim),
+      heads_(scratch_floats(args, call, kValues)),
       weights_(weights_of(args)) {
   if (!args.norm) return;
   weight_ = as_floats(args.norm->weight, args.norm->weight_plus_one, weights_.data());
@@ -104,7 +141,7 @@ CacheRows::CacheRows(const CacheArgs& args, const CacheCall& call, const kernels
 }
 
 bool CacheRows::allocates(const CacheArgs& args, const CacheCall& call) noexcept {
-  return heads_together(args, call, kValues) * call.head_dim > kValues || weights_of(args) > kValues;
+  return scratch_floats(args, call, kValues) > kValues || weights_of(args) > kValues;
 }
 
 // Null for no tensor; the tensor itself where its elements are what is wanted.
@@ -119,22 +156,38 @@ const float* CacheRows::as_floats(const ConstTensorView& x, bool plus_one, float
 }
 
 // A slot of -1 is a token that is not stored (vLLM pads its batches so).
-void CacheRows::store(std::int64_t row, const float* const* cos) {
+void CacheRows::store(std::int64_t row, const float* const* cos, float* grouped) {
   const std::int64_t slot = args_.slots[static_cast<std::size_t>(row)];
   if (slot < 0) return;
   const HeadsView& k = call_.rows.tensors[1];
-  if (k.from != nullptr) store_keys(row_of(k, call_.rows, row), place_of(call_.k_cache, slot), cos);
-  const HeadsView& v = call_.v;
-  if (v.from == nullptr) return;
-  move_heads(kernels_, read_heads(v), row_of(v, call_.rows, row), written_heads(call_.v_cache),
-             place_of(call_.v_cache, slot), v.heads, call_.value_dim);
+  if (grouped != nullptr) grouped += row * call_.k_cache.heads * call_.head_dim;
+  if (k.from != nullptr) store_keys(row_of(k, call_.rows, row), slot, cos, grouped);
+  if (call_.v.from != nullptr) store_values(row_of(call_.v, call_.rows, row), slot);
+}
+
+// Codes by way of scratch, some heads at a time.
+void CacheRows::store_values(const void* from, std::int64_t slot) {
+  const Heads read = read_heads(call_.v);
+  if (call_.v_codes.facts == nullptr) {
+    move_heads(kernels_, read, from, written_heads(call_.v_cache), place_of(call_.v_cache, slot), call_.v.heads,
+               call_.value_dim);
+    return;
+  }
+  const std::int64_t step = values_together(call_, kValues);
+  for (std::int64_t first = 0; first < call_.v.heads; first += step) {
+    const std::int64_t heads = std::min(step, call_.v.heads - first);
+    move_heads(kernels_, read, moved(from, first * read.head * read.element_bytes), in_scratch(call_.value_dim),
+               heads_.data(), heads, call_.value_dim);
+    encode_heads(kernels_, call_.v_codes, slot, first, heads, heads_.data());
+  }
 }
 
 // Some heads at a time: into scratch as f32, norm and rotation in either order, and into the cache with one rounding.
-void CacheRows::store_keys(const void* from, void* to, const float* const* cos) {
+void CacheRows::store_keys(const void* from, std::int64_t slot, const float* const* cos, float* grouped) {
   const Heads read = read_heads(call_.rows.tensors[1]);
   const Heads written = written_heads(call_.k_cache);
   const std::int64_t head_dim = call_.head_dim;
+  void* const to = place_of(call_.k_cache, slot);
   if (straight_) {
     if (cos != nullptr) return rotate_straight(from, to, cos);
     return move_heads(kernels_, read, from, written, to, call_.k_cache.heads, head_dim);
@@ -149,7 +202,14 @@ void CacheRows::store_keys(const void* from, void* to, const float* const* cos) 
     if (norm_first) normalise(first, heads);
     if (cos != nullptr) rotate(kernels::Element::f32, x, head_dim, x, head_dim, heads, cos);
     if (norm_last) normalise(first, heads);
-    move_heads(kernels_, scratch, x, written, moved(to, first * written.head * written.element_bytes), heads, head_dim);
+    if (grouped != nullptr) {
+      std::copy_n(x, heads * head_dim, grouped + first * head_dim);
+    } else if (call_.k_codes.facts != nullptr) {
+      encode_heads(kernels_, call_.k_codes, slot, first, heads, x);
+    } else {
+      move_heads(kernels_, scratch, x, written, moved(to, first * written.head * written.element_bytes), heads,
+                 head_dim);
+    }
   }
 }
 

@@ -18,15 +18,17 @@ class CacheRows {
   // Whether one takes memory from the heap: norms over more channels than those of any known model.
   static bool allocates(const CacheArgs& args, const CacheCall& call) noexcept;
 
-  // Row `row` of the call into its slot. `cos`: [pairs], its sin after it; null where nothing rotates.
-  void store(std::int64_t row, const float* const* cos);
+  // Row `row` of the call into its slot. `cos`: [pairs], its sin after it; null where nothing rotates. Keys whose scales
+  // are by channel stay floats, in row `row` of `grouped`.
+  void store(std::int64_t row, const float* const* cos, float* grouped = nullptr);
 
  private:
   // Floats of scratch on the stack, for the heads and for the weights each; more comes from the heap.
   static constexpr std::int64_t kValues = 8192;  // 32 KiB: 64 heads of 128
 
-  // All heads of one key, from k to its place in the cache. `to_head` and `from_head` below are strides in elements.
-  void store_keys(const void* from, void* to, const float* const* cos);
+  // All heads of one key, from k to its slot in the cache. `to_head` and `from_head` below are strides in elements.
+  void store_keys(const void* from, std::int64_t slot, const float* const* cos, float* grouped);
+  void store_values(const void* from, std::int64_t slot);
   void rotate(kernels::Element element, const void* from, std::int64_t from_head, void* to, std::int64_t to_head,
               std::int64_t heads, const float* const* cos) const;
   void rotate_straight(const void* from, void* to, const float* const* cos) const;

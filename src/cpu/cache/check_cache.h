@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "cpu/cache/codes_view.h"
 #include "cpu/call/heads_view.h"
 #include "cpu/rotate/check_rotate.h"
 #include "posenc/cache.h"
@@ -18,8 +19,10 @@ struct CacheCall {
   RotateArgs rotating;   // of k, as if in place: nothing writes to it
   RotateCall rows;       // its rows; tensors[1] is k
   HeadsView v;           // likewise read
-  HeadsView k_cache;     // written; `from` is null where there is nothing to store
+  HeadsView k_cache;     // written; `from` is null where there is nothing to store; of codes: places of bytes
   HeadsView v_cache;
+  CodesView k_codes;  // where the cache is quantised
+  CodesView v_codes;
   std::int64_t head_dim = 0;   // of k
   std::int64_t value_dim = 0;  // of v
   std::int64_t bytes = 0;      // that the call writes

@@ -78,6 +78,7 @@ bool is_plain(const CacheArgs& args) noexcept {
   const std::int64_t rows = args.k.shape[0];
   const std::int64_t head_dim = args.k.shape[2];
   if (!args.tables.empty() || !args.cu_seqlens.empty() || !is_plain_table(args.table)) return false;
+  if (!args.k_quantised.empty() || !args.v_quantised.empty()) return false;
   if (args.table->layout().head_dim != head_dim || !is_below_large(1, head_dim) || !is_below_large(1, rows))
     return false;
   if (!is_plain_tensor(args.k, rows, head_dim) || !is_plain_cache(args.k_cache, args.k.shape[1], head_dim))

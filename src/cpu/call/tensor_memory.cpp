@@ -55,8 +55,13 @@ bool meet_nowhere(const Memory& a, int m, const Memory& b, int n, std::int64_t d
 }  // namespace
 
 Memory memory_of(std::string_view where, std::string_view name, const ConstTensorView& view) {
+  return memory_of(where, name, view, bytes_of(view.dtype));
+}
+
+Memory memory_of(std::string_view where, std::string_view name, const ConstTensorView& view,
+                 std::int64_t element_bytes) {
   Memory out;
-  out.element_bytes = bytes_of(view.dtype);
+  out.element_bytes = element_bytes;
   std::int64_t lowest = 0;
   std::int64_t span = 1;
   bool fits = true;

@@ -27,6 +27,9 @@ struct Memory {
 
 // Of a tensor that has elements. Throws Error "[where] NAME.strides must ..." when an offset does not fit 64 bits.
 Memory memory_of(std::string_view where, std::string_view name, const ConstTensorView& view);
+// The same of elements of so many bytes, whatever the view's dtype.
+Memory memory_of(std::string_view where, std::string_view name, const ConstTensorView& view,
+                 std::int64_t element_bytes);
 
 // Throws Error when two elements are in one place. (Axes that interleave without meeting are refused too: no tensor of
 // use is so.)

@@ -1,0 +1,10 @@
+// The kernels for quantised KV caches (kernels/code_loop.h, encode_loop.h) compiled for AVX2 with FMA3 and F16C (x86-64-v3):
+// KernelTable::codes. src/cpu/machine/dispatch.h chooses at run time; CMakeLists.txt here has the compiler flags.
+#include "kernels/code_loop.h"
+#include "kernels/isa/codes_avx2.h"
+
+namespace posenc::kernels {
+
+constinit const CodeKernels codes_avx2 = codes<Avx2Codes>();
+
+}  // namespace posenc::kernels

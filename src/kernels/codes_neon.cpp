@@ -1,0 +1,10 @@
+// The kernels for quantised KV caches (kernels/code_loop.h, encode_loop.h) compiled for NEON:
+// KernelTable::codes. src/cpu/machine/dispatch.h chooses at run time; CMakeLists.txt here has the compiler flags.
+#include "kernels/code_loop.h"
+#include "kernels/isa/codes_neon.h"
+
+namespace posenc::kernels {
+
+constinit const CodeKernels codes_neon = codes<NeonCodes>();
+
+}  // namespace posenc::kernels
