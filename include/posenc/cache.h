@@ -4,9 +4,9 @@
 //   k_cache[slot_t] = R(t) norm(k_t)   or   norm(R(t) k_t),   v_cache[slot_t] = v_t
 //
 // What an engine does for every new token of every layer (vLLM's reshape_and_cache, with RoPE and the norm fused in).
-// Sums are in f32, and each element is rounded to the cache's dtype, or to its code, once, to nearest, ties to even; keys that are
-// neither rotated nor normalised, and values, keep their bits where the dtypes are the same. The result of a row
-// depends on that row, its angles and the instruction set alone.
+// Sums are in f32, and each element is rounded to the cache's dtype, or to its code, once, to nearest, ties to even;
+// keys that are neither rotated nor normalised, and values, keep their bits where the dtypes are the same. The result
+// of a row depends on that row, its angles and the instruction set alone.
 //
 // The float64 reference: reference::normalise and reference::rotate (reference.h). Kernels: src/kernels/norm_loop.h,
 // rotate_loop.h and convert_loop.h. How engines use it: docs/cache.md.
@@ -76,8 +76,8 @@ struct CacheArgs {
 
 // Throws Error, before anything is written, for a tensor, a norm, a position, a table or a slot that does not fit, and
 // where a cache shares memory with what is read or with the other cache. Calls of up to 256 tokens (more where slots
-// follow each other) take nothing from the heap, but for keys in int4_by_channel, which pass through floats. False where keep_going returned false: some rows are stored then,
-// others are not.
+// follow each other) take nothing from the heap, but for keys in int4_by_channel, which pass through floats. False
+// where keep_going returned false: some rows are stored then, others are not.
 [[nodiscard]] POSENC_API bool rotate_into_cache(const CacheArgs& args);
 
 }  // namespace posenc::inline v0_2

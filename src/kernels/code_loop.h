@@ -5,8 +5,8 @@
 // Plain codes are multiplied as they are, and their scales come after, one multiplication for a score, or before, one
 // for a weight:
 //
-//   c[r][l]   = scale[r][h] sum_k code[r][k] b[l][k]                        rotated on load or not: rotations are linear
-//   out[l][k] = sum_r code[r][k] (scale[r][h] p[r][l])  +  sum_r zero[r][h] p[r][l]
+//   c[r][l]   = scale[r][h] sum_k code[r][k] b[l][k]                        rotated on load or not: rotations are
+//   linear out[l][k] = sum_r code[r][k] (scale[r][h] p[r][l])  +  sum_r zero[r][h] p[r][l]
 //
 // Blocks have several scales a row, and are multiplied as numbers.
 #pragma once
@@ -89,7 +89,6 @@ void for_rows_and_heads(const DecodeLanes& x, const Use& use) noexcept {
   }
 }
 
-
 // to[r][l] = scale[r][h] from[r][l], which may be `to`.
 template <class V>
 void scale_lanes(const DecodeCodes& x, const float* from, float* to) noexcept {
@@ -115,7 +114,8 @@ void add_zeros(const DecodeCodes& x) noexcept {
   for (std::int64_t h = 0; h < of.heads; ++h) {
     for (std::int64_t l = h * of.each; l < (h + 1) * of.each; ++l) {
       float sum = 0.0F;
-      for (std::int64_t r = 0; r < of.rows; ++r) sum += x.zero[r * x.zero_row + h * x.zero_head] * of.p[r * of.lanes + l];
+      for (std::int64_t r = 0; r < of.rows; ++r)
+        sum += x.zero[r * x.zero_row + h * x.zero_head] * of.p[r * of.lanes + l];
       float* const out = of.out + l * of.depth;
       for_registers<V>(of.depth, [&](std::int64_t k, auto count) noexcept {
         V::store(out + k, V::add(V::load(out + k, count), V::all(sum)), count);

@@ -36,7 +36,7 @@ struct CodeRows {
   const void* from = nullptr;
   std::int64_t from_row = 0;  // in bytes of codes, or in floats
   void* to = nullptr;
-  std::int64_t to_row = 0;  // likewise
+  std::int64_t to_row = 0;       // likewise
   const float* scale = nullptr;  // of row r at scale[r scale_row]; null: 1
   std::int64_t scale_row = 0;
   const float* zero = nullptr;  // likewise; null: 0

@@ -1,7 +1,8 @@
 // The kernels for quantised KV caches (kernels/code_loop.h, encode_loop.h) compiled for NEON:
 // KernelTable::codes. src/cpu/machine/dispatch.h chooses at run time; CMakeLists.txt here has the compiler flags.
-#include "kernels/code_loop.h"
 #include "kernels/isa/codes_neon.h"
+
+#include "kernels/code_loop.h"
 
 namespace posenc::kernels {
 

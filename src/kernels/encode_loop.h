@@ -1,5 +1,5 @@
-// Floats to the codes of a quantised KV cache (codes.h). Plain loops, compiled once per instruction set: every operation
-// is rounded once, none is fused, so that all instruction sets give the same bits.
+// Floats to the codes of a quantised KV cache (codes.h). Plain loops, compiled once per instruction set: every
+// operation is rounded once, none is fused, so that all instruction sets give the same bits.
 //
 //   int8, int4      scale = max|x| / 127, or / 7        code = x / scale, to nearest, ties to even
 //   uint8, uint4    zero = min x,  scale = (max x - zero) / 255, or / 15        code = (x - zero) / scale likewise

@@ -210,8 +210,8 @@ bool rotates_on_load(const RowsView& k, const CallRotation& rotation) {
   if (!k.is_quantised()) return true;
   const FormatFacts& facts = *k.codes.facts;
   if (facts.has_zeros) return false;
-  const bool is_aligned = rotation.rule->first_channel % kernels::kBlockChannels == 0 &&
-                          rotation.pairs % kernels::kBlockChannels == 0;
+  const bool is_aligned =
+      rotation.rule->first_channel % kernels::kBlockChannels == 0 && rotation.pairs % kernels::kBlockChannels == 0;
   return facts.unit_channels == 1 || is_aligned;
 }
 

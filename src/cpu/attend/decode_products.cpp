@@ -35,7 +35,8 @@ kernels::RotateRows rows_to_rotate(const CallRotation& rotation, const float* co
           .sin_offset = rotation.pairs};
 }
 
-// Keys that are multiplied as floats though nothing rotates them: what they are made of varies by channel, or has zeros.
+// Keys that are multiplied as floats though nothing rotates them: what they are made of varies by channel, or has
+// zeros.
 bool takes_floats(const RowsView& k) { return k.is_quantised() && k.codes.facts->has_zeros; }
 
 // Bytes of the channels beside which one line is prefetched (kernels/load_codes.h).
@@ -179,9 +180,10 @@ void DecodeProducts::make_floats(const KeyTile& tile, const RowsView& x, std::in
   rows.a_row = given.heads * channels;
   rows.a_head = channels;
   const bool is_float = given.element == kernels::Element::f32 && !x.is_quantised();
-  if (!is_float) rows.ahead_line = rows.ahead_line * x.row_size(channels) * x.bytes / (4 * channels);  // floats have more lines
-  const bool all_rotate = is_float && angles != nullptr && call_.rotations.size() == 1 &&
-                          2 * call_.rotations[0].pairs == channels;
+  if (!is_float)
+    rows.ahead_line = rows.ahead_line * x.row_size(channels) * x.bytes / (4 * channels);  // floats have more lines
+  const bool all_rotate =
+      is_float && angles != nullptr && call_.rotations.size() == 1 && 2 * call_.rotations[0].pairs == channels;
   if (x.is_quantised()) {
     for (std::int64_t h = 0; h < given.heads; ++h) {
       tile.read_codes(x, first, given.rows, head + h, rows_.data() + h * channels, rows.a_row);

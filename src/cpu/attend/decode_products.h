@@ -53,8 +53,8 @@ class DecodeProducts final : public TileProducts {
   template <typename Use>
   void for_rows(const LaneBlock& block, const Heads& heads, const KeyTile& tile, const RowsView& given_rows,
                 std::int64_t channels, const AngleTables* angles, const Use& use);
-  // Some rows of some heads of the tile, from row `first` and KV head `head` of the block on, as floats that are rotated
-  // where there are angles.
+  // Some rows of some heads of the tile, from row `first` and KV head `head` of the block on, as floats that are
+  // rotated where there are angles.
   void make_floats(const KeyTile& tile, const RowsView& x, std::int64_t first, std::int64_t head,
                    const AngleTables* angles, kernels::DecodeLanes& rows);
 

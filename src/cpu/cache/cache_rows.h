@@ -18,8 +18,8 @@ class CacheRows {
   // Whether one takes memory from the heap: norms over more channels than those of any known model.
   static bool allocates(const CacheArgs& args, const CacheCall& call) noexcept;
 
-  // Row `row` of the call into its slot. `cos`: [pairs], its sin after it; null where nothing rotates. Keys whose scales
-  // are by channel stay floats, in row `row` of `grouped`.
+  // Row `row` of the call into its slot. `cos`: [pairs], its sin after it; null where nothing rotates. Keys whose
+  // scales are by channel stay floats, in row `row` of `grouped`.
   void store(std::int64_t row, const float* const* cos, float* grouped = nullptr);
 
  private:

@@ -208,9 +208,7 @@ class CacheCheck {
     return __builtin_mul_overflow(a, b, &out) ? std::numeric_limits<std::int64_t>::max() : out;
   }
 
-  ConstTensorView keys_shape() const {
-    return args_.k_quantised.empty() ? args_.k_cache : shape_of(args_.k_quantised);
-  }
+  ConstTensorView keys_shape() const { return args_.k_quantised.empty() ? args_.k_cache : shape_of(args_.k_quantised); }
 
   std::int64_t rows_of_cache() const {
     const ConstTensorView k = keys_shape();
@@ -233,9 +231,9 @@ class CacheCheck {
 
   // What is written shares nothing with what is read, nor with itself.
   void check_apart() const {
-    const std::array writes{Named{"k_cache", k_cache_memory_.written},  Named{"k_quantised", k_codes_memory_.of[0]},
+    const std::array writes{Named{"k_cache", k_cache_memory_.written},   Named{"k_quantised", k_codes_memory_.of[0]},
                             Named{"k_quantised", k_codes_memory_.of[1]}, Named{"k_quantised", k_codes_memory_.of[2]},
-                            Named{"v_cache", v_cache_memory_.written},  Named{"v_quantised", v_codes_memory_.of[0]},
+                            Named{"v_cache", v_cache_memory_.written},   Named{"v_quantised", v_codes_memory_.of[0]},
                             Named{"v_quantised", v_codes_memory_.of[1]}, Named{"v_quantised", v_codes_memory_.of[2]}};
     constexpr std::size_t kOfKeys = 4;
     for (std::size_t v = kOfKeys; v < writes.size(); ++v) {

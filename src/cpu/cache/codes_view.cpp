@@ -168,7 +168,8 @@ class QuantisedCheck {
   }
   Memory memory_of_numbers(const ConstTensorView& given, const CodesView& out) const {
     const std::int64_t bytes = bytes_of(given.dtype);
-    return memory_of_rows(given.data, given.strides, given.shape, bytes, out.by_channel() ? out.channels * bytes : bytes);
+    return memory_of_rows(given.data, given.strides, given.shape, bytes,
+                          out.by_channel() ? out.channels * bytes : bytes);
   }
 
   TensorName name_;

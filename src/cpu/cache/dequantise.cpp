@@ -13,7 +13,8 @@ void dequantise(const TensorView& out, const ConstQuantisedView& x, bool paged) 
   const cpu::Axes axes = paged ? cpu::Axes::tokens_then_heads : cpu::Axes::heads_then_tokens;
   cpu::CodesMemory codes;
   const cpu::CodesView view = cpu::check_quantised({kWhere, "x"}, x, axes, codes);
-  if (out.rank != x.rank) throw Error(kWhere, {"out.rank", formatted("be that of x, {},", x.rank), formatted("{}", out.rank)});
+  if (out.rank != x.rank)
+    throw Error(kWhere, {"out.rank", formatted("be that of x, {},", x.rank), formatted("{}", out.rank)});
   if (out.dtype != DType::f32) throw Error(kWhere, {"out.dtype", "be f32", std::string(name(out.dtype))});
   for (std::size_t axis = 0; axis < static_cast<std::size_t>(x.rank); ++axis) {
     if (out.shape[axis] == x.shape[axis]) continue;
@@ -21,8 +22,8 @@ void dequantise(const TensorView& out, const ConstQuantisedView& x, bool paged) 
                          formatted("{}", out.shape[axis])});
   }
   cpu::HeadsMemory memory;
-  const cpu::HeadsView to =
-      cpu::check_heads({kWhere, "out"}, out, {kWhere, ""}, {}, view.channels, x.rank == 4 ? axes : cpu::Axes::heads_then_tokens, memory);
+  const cpu::HeadsView to = cpu::check_heads({kWhere, "out"}, out, {kWhere, ""}, {}, view.channels,
+                                             x.rank == 4 ? axes : cpu::Axes::heads_then_tokens, memory);
   if (to.to == nullptr) return;
   for (const cpu::Memory& read : codes.of) {
     if (cpu::are_disjoint(memory.written, read)) continue;

@@ -1,5 +1,5 @@
-// Two codes of a quantised KV cache as floats, in plain C++: ScalarFloats and the loads that kernels/load_codes.h wants;
-// codes_avx2.h lists what it must have.
+// Two codes of a quantised KV cache as floats, in plain C++: ScalarFloats and the loads that kernels/load_codes.h
+// wants; codes_avx2.h lists what it must have.
 #pragma once
 
 #include "kernels/isa/floats_scalar.h"
