@@ -18,6 +18,7 @@
 #include <string>
 #include <variant>
 
+#include "posenc/cache/quantised.h"
 #include "posenc/export.h"
 #include "posenc/info.h"
 #include "posenc/parallel.h"
@@ -86,6 +87,8 @@ POSENC_API void cos_sin_into(const RotaryTable& table, const Positions& position
 struct RerotateArgs {
   TensorView k{};            // written; as in RotateArgs
   ConstTensorView k_from{};  // read instead of k; omitted: in place
+  // Refused, saying what to do instead: each call would round the codes again (rerotation_obstacle(CacheFormat)).
+  ConstQuantisedView k_quantised{};
   const RotaryTable* from_table = nullptr;
   Positions from_positions{};
   const RotaryTable* to_table = nullptr;  // rotates the same channels

@@ -14,8 +14,6 @@
 #include <string_view>
 
 #include "posenc/export.h"
-#include "posenc/parallel.h"
-#include "posenc/plan.h"
 #include "posenc/tensor.h"
 
 namespace posenc::inline v0_2 {

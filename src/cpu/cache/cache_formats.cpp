@@ -59,10 +59,12 @@ std::int64_t cache_row_bytes(CacheFormat format, std::int64_t channels) {
     throw Error(kWhere, {"format", formatted("be {}", cpu::format_names()), formatted("{}", static_cast<int>(format))});
   }
   const cpu::FormatFacts& facts = cpu::facts_of(format);
-  if (channels < 0 || channels % facts.unit_channels != 0 ||
-      channels / facts.unit_channels > INT64_MAX / facts.unit_bytes) {
+  if (channels < 0 || channels % facts.unit_channels != 0) {
     throw Error(kWhere, {"channels", formatted("be a multiple of {} for {}", facts.unit_channels, facts.name),
                          formatted("{}", channels)});
+  }
+  if (channels / facts.unit_channels > INT64_MAX / facts.unit_bytes) {
+    throw Error(kWhere, {"channels", "take less than 2^63 bytes", formatted("{}", channels)});
   }
   return facts.row_bytes(channels);
 }
