@@ -35,11 +35,19 @@ WeightArguments::WeightArguments(const char* where, nb::handle score, nb::handle
   kept_.take(weights_.sinks, sinks, {where, "sinks"});
 }
 
-AttendArguments::AttendArguments(const char* where, nb::handle q, nb::handle k, nb::handle v, nb::dict& keywords)
+AttendArguments::AttendArguments(const char* where, nb::handle q, nb::handle k, nb::handle v, nb::dict& keywords,
+                                 bool takes_codes)
     : weights_(where, popped(keywords, "score_weights"), popped(keywords, "value_weights"), popped(keywords, "sinks")) {
   kept_.take(q_, given(q, {where, "q"}), {where, "q"});
-  kept_.take(k_, given(k, {where, "k"}), {where, "k"});
-  kept_.take(v_, given(v, {where, "v"}), {where, "v"});
+  const auto take = [&](ConstTensorView& x, QuantisedArgument& codes, nb::handle h, const char* name) {
+    if (takes_codes && is_quantised(h)) {
+      codes = QuantisedArgument(h, {where, name}, false);
+    } else {
+      kept_.take(x, given(h, {where, name}), {where, name});
+    }
+  };
+  take(k_, k_codes_, k, "k");
+  take(v_, v_codes_, v, "v");
   kept_.take_mask(inputs_.attn_mask, popped(keywords, "attn_mask"), {where, "attn_mask"});
   kept_.take_bias(inputs_.bias, popped(keywords, "bias"), {where, "bias"});
   kept_.take_members(inputs_, keywords, where);

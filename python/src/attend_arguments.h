@@ -10,6 +10,7 @@
 #include "kept.h"
 #include "posenc/attention.h"
 #include "posenc/plan.h"
+#include "quantised.h"
 
 namespace posenc::python {
 
@@ -34,11 +35,16 @@ class AttendArguments {
   // Takes the inputs and weights out of `keywords`.
   // q, k, v: arrays, TypeError where one is None. The layout of each is checked by the library, against the layer.
   // `keywords` is the call's own dict; what is left in it belongs to the caller of this (out, lse, threads ...).
-  AttendArguments(const char* where, nb::handle q, nb::handle k, nb::handle v, nb::dict& keywords);
+  // k and v may be Quantised where `takes_codes`.
+  AttendArguments(const char* where, nb::handle q, nb::handle k, nb::handle v, nb::dict& keywords,
+                  bool takes_codes = false);
 
   const ConstTensorView& q() const { return q_; }
   const ConstTensorView& k() const { return k_; }
   const ConstTensorView& v() const { return v_; }
+  // Instead of k and v.
+  ConstQuantisedView k_quantised() const { return k_codes_.view(); }
+  ConstQuantisedView v_quantised() const { return v_codes_.view(); }
   const LayerWeights& weights() const { return weights_.weights(); }
   const LayerInputs& inputs() const { return inputs_; }
 
@@ -50,6 +56,7 @@ class AttendArguments {
  private:
   Kept kept_;
   ConstTensorView q_, k_, v_;
+  QuantisedArgument k_codes_, v_codes_;
   WeightArguments weights_;
   LayerInputs inputs_;
 };

@@ -15,6 +15,7 @@ NB_MODULE(_posenc, m) {
   posenc::python::bind_plan(m);
   posenc::python::bind_read_plan(m);
   posenc::python::bind_table(m);
+  posenc::python::bind_quantised(m);
   posenc::python::bind_rotate(m);
   posenc::python::bind_cache(m);
   posenc::python::bind_compare(m);

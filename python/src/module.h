@@ -22,6 +22,7 @@ void bind_read_plan(nb::module_& module);
 void bind_table(nb::module_& module);
 void bind_rotate(nb::module_& module);
 void bind_cache(nb::module_& module);
+void bind_quantised(nb::module_& module);
 void bind_compare(nb::module_& module);
 void bind_convert(nb::module_& module);
 void bind_diagnose(nb::module_& module);

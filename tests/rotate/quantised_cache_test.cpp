@@ -22,10 +22,10 @@ constexpr std::int64_t kRows = 96;  // of each cache
 constexpr std::int64_t kBlock = 16;
 constexpr std::int64_t kGroup = 8;
 
-const std::vector<CacheFormat> kFormats{CacheFormat::int8,     CacheFormat::int8_asymmetric, CacheFormat::int4,
-                                        CacheFormat::int4_asymmetric, CacheFormat::fp8_e4m3, CacheFormat::fp8_e5m2,
-                                        CacheFormat::q8_0,     CacheFormat::q4_0,            CacheFormat::q5_1,
-                                        CacheFormat::int4_by_channel};
+const std::vector<CacheFormat> kFormats{
+    CacheFormat::int8,     CacheFormat::int8_asymmetric, CacheFormat::int4, CacheFormat::int4_asymmetric,
+    CacheFormat::fp8_e4m3, CacheFormat::fp8_e5m2,        CacheFormat::q8_0, CacheFormat::q4_0,
+    CacheFormat::q5_1,     CacheFormat::int4_by_channel};
 
 // A cache of codes, filled with bytes that no store writes.
 struct Codes {
@@ -44,7 +44,8 @@ struct Codes {
                       {kRows / kBlock, kBlock / kGroup, kHeads, kWidth});
       }
       if (by_channel) return tensor(static_cast<void*>(memory.data()), scales_dtype, {kRows / kGroup, kHeads, kWidth});
-      return is_paged ? tensor(memory.data(), {kRows / kBlock, kBlock, kHeads}) : tensor(memory.data(), {kRows, kHeads});
+      return is_paged ? tensor(memory.data(), {kRows / kBlock, kBlock, kHeads})
+                      : tensor(memory.data(), {kRows, kHeads});
     };
     view.scales = numbers(scales);
     const bool has_zeros =
@@ -140,7 +141,8 @@ TEST(QuantisedCache, HasTheCodesOfWhatFloatsWouldBeStored) {
           const auto row = static_cast<std::size_t>(kHeads * cache_row_bytes(v_format, kWidth));
           for (std::int64_t r = 0; r < kRows; ++r) {
             const auto own = v_codes.codes.begin() + r * static_cast<std::int64_t>(row);
-            const bool is_as_before = std::all_of(own, own + static_cast<std::int64_t>(row), [](auto x) { return x == 0xA5; });
+            const bool is_as_before =
+                std::all_of(own, own + static_cast<std::int64_t>(row), [](auto x) { return x == 0xA5; });
             EXPECT_EQ(is_as_before, std::ranges::find(slots, r) == slots.end()) << "row " << r;
           }
         }

@@ -82,8 +82,7 @@ TEST_F(QuantisedErrors, TellsWhatAFormatNeeds) {
          "[rotate_into_cache] k_quantised.zeros must be omitted for int8 but is given");
   spoilt([](QuantisedView& x) { x.scales.shape[1] = 3; },
          "[rotate_into_cache] k_quantised.scales.shape[1] must be 2 but is 3");
-  spoilt([](QuantisedView& x) { x.scales.rank = 3; },
-         "[rotate_into_cache] k_quantised.scales.rank must be 2 but is 3");
+  spoilt([](QuantisedView& x) { x.scales.rank = 3; }, "[rotate_into_cache] k_quantised.scales.rank must be 2 but is 3");
   spoilt([](QuantisedView& x) { x.scales.dtype = DType::f16; },
          "[rotate_into_cache] k_quantised.scales.dtype must be f32 but is f16");
   spoilt([](QuantisedView& x) { x.scales.data = nullptr; },
@@ -115,7 +114,8 @@ TEST_F(QuantisedErrors, TellsWhatAFormatNeeds) {
          "[rotate_into_cache] k_quantised must have codes, scales and zeros apart from one another but is overlapping");
   args.k_quantised = view(CacheFormat::q8_0, k_codes);
   args.k_quantised.scales = good.scales;
-  expect_error("[rotate_into_cache] k_quantised.scales must be omitted, since blocks of q8_0 have their own, but is given");
+  expect_error(
+      "[rotate_into_cache] k_quantised.scales must be omitted, since blocks of q8_0 have their own, but is given");
   args.k_quantised = view(CacheFormat::fp8_e4m3, k_codes);
   args.k_quantised.scales = {};
   args.k_quantised.scale = 0.0F;
@@ -146,8 +146,7 @@ TEST_F(QuantisedErrors, TakesWholeGroups) {
   args.k_quantised.group = 0;
   expect_error("[rotate_into_cache] k_quantised.group must be at least 1, the tokens that share scales, but is 0");
   args.k_quantised.group = 3;
-  expect_error(
-      "[rotate_into_cache] k_quantised.scales.shape[0] must be 3, the groups of 3 tokens, but is 2");
+  expect_error("[rotate_into_cache] k_quantised.scales.shape[0] must be 3, the groups of 3 tokens, but is 2");
   args.k_quantised.group = kGroup;
   slots = {4, 5, 6, -1, 0, 1, 2, 3};
   args.slots = slots;
@@ -180,8 +179,11 @@ TEST_F(QuantisedErrors, AreAttendsToo) {
     EXPECT_ERROR((void)attend(layer, call), text);
     EXPECT_EQ(out, std::vector<float>(2 * 32, -1.0F)) << text;
   };
-  spoilt([&](AttendArgs& x) { x.k = tensor(k.data(), {8, 2, 32}); },
-         "[attend] k must be omitted where k_quantised is given but is given");
+  spoilt(
+      [&](AttendArgs& x) {
+        x.k = tensor(k.data(), {8, 2, 32});
+      },
+      "[attend] k must be omitted where k_quantised is given but is given");
   spoilt([](AttendArgs& x) { x.v_quantised.zeros = {}; },
          "[attend] v_quantised.zeros must be given for int8_asymmetric but is omitted");
   spoilt([](AttendArgs& x) { x.k_quantised.rank = 2; },

@@ -323,6 +323,22 @@ Array::Array(nb::handle array, const Place& place) {
   lender_ = std::move(given.lender);
 }
 
+// What no exchange shows, ml_dtypes' float8 for one, its library shows as other bytes.
+Bytes::Bytes(nb::handle array, const Place& place, bool is_written) {
+  const Library library = library_of(array);
+  nb::object bytes = nb::borrow(array);
+  if ((library == Library::numpy || library == Library::torch) &&
+      dtype_word(array).find("float8") != std::string::npos) {
+    bytes = library == Library::numpy ? array.attr("view")("uint8") : array.attr("view")(loaded("torch").attr("uint8"));
+  }
+  Import given = import_array(bytes, is_written ? Use::write : Use::read, place);
+  if (given.shown.dtype.bits != 8 || given.shown.dtype.lanes != 1) {
+    refuse(place, "have elements of 8 bits: uint8, int8 or float8", dtype_word(array));
+  }
+  view_ = view_of<TensorView>(given.shown, DType::f32, place);
+  lender_ = std::move(given.lender);
+}
+
 // A list is converted number by number.
 template <typename T>
 Numbers<T>::Numbers(nb::handle numbers, const Place& place) {

@@ -71,6 +71,21 @@ class Array {
   TensorView view_{};
 };
 
+// An array of 8-bit elements of any type: uint8, int8, torch's and ml_dtypes' float8. The view's dtype says nothing;
+// strides are in bytes. Read, or written.
+class Bytes {
+ public:
+  Bytes() = default;
+  // ValueError for elements of other sizes, besides what ConstArray and Array refuse.
+  Bytes(nb::handle array, const Place& place, bool is_written);
+
+  const TensorView& view() const { return view_; }
+
+ private:
+  Lender lender_;
+  TensorView view_{};
+};
+
 // Whole numbers, or numbers, that somebody passes as an array or as any iterable of Python's. An array of exactly that
 // type whose elements are adjacent is not copied.
 template <typename T>

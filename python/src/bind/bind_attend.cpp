@@ -25,7 +25,7 @@ nb::object attend_call(nb::handle layer, nb::handle q, nb::handle k, nb::handle 
   const LayerPlan& plan = prepared != nullptr ? prepared->layer() : *nb::inst_ptr<LayerPlan>(layer);
   nb::dict keywords;
   keywords.update(given);
-  const AttendArguments common(where, q, k, v, keywords);
+  const AttendArguments common(where, q, k, v, keywords, true);
   const Numbers<std::int32_t> blocks(popped(keywords, "block_table"), {where, "block_table"});
   const Array carry(popped(keywords, "carry"), {where, "carry"});
   const nb::object lse_given = popped(keywords, "lse");
@@ -49,6 +49,8 @@ nb::object attend_call(nb::handle layer, nb::handle q, nb::handle k, nb::handle 
                   .q = common.q(),
                   .k = common.k(),
                   .v = common.v(),
+                  .k_quantised = common.k_quantised(),
+                  .v_quantised = common.v_quantised(),
                   .pages = {.block_table = blocks.span()},
                   .weights = common.weights(),
                   .inputs = common.inputs(),
@@ -98,9 +100,10 @@ nb::object merge_call(nb::handle parts, nb::handle sinks, nb::handle out, nb::ha
 void bind_attend(nb::module_& m) {
   // Overloads for type checkers alone: without lse, with it, and for buffers that come back as memoryviews.
   const auto signature = [](const std::string& array, const std::string& lse, const std::string& result) {
-    return "def attend(layer: LayerPlan | PreparedLayer, q: " + array + ", k: ArrayLike, v: ArrayLike, *, " +
-           kWeightsSignature + kInputsSignature + ", block_table: IndicesLike | None = None, out: " + array +
-           " | None = None, lse: " + lse + ", carry: ArrayLike | None = None, angles: " + Convert<Angles>::type() +
+    return "def attend(layer: LayerPlan | PreparedLayer, q: " + array +
+           ", k: ArrayLike | Quantised, v: ArrayLike | Quantised, *, " + kWeightsSignature + kInputsSignature +
+           ", block_table: IndicesLike | None = None, out: " + array + " | None = None, lse: " + lse +
+           ", carry: ArrayLike | None = None, angles: " + Convert<Angles>::type() +
            " = 'exact', products: " + Convert<Products>::type() + " = 'f32', " + how_signature() + ") -> " + result;
   };
   const std::string doc =
@@ -110,7 +113,9 @@ void bind_attend(nb::module_& m) {
           "q: [tokens, heads, head_dim] or [batch, heads, tokens, head_dim]; k, v likewise, with kv_heads and tokens "
           "of "
           "their own (v: value_dim channels), or with block_table, int32 [sequences, blocks], paged caches [blocks, "
-          "block_size, kv_heads, channels]. float32, float16 or bfloat16 each, any strides but adjacent channels.\n\n"
+          "block_size, kv_heads, channels]. float32, float16 or bfloat16 each, any strides but adjacent channels; k "
+          "and v "
+          "may be Quantised.\n\n"
           "Returns the output, like q and of q's library; with lse=True the pair of it and the log-sum-exp of scores "
           "without the sink, float32 [tokens, heads] or [batch, heads, tokens]. `out` and `lse` may be arrays to write "
           "into. carry: read and written where k and v are a part of the keys of a scheme that sums along them. "

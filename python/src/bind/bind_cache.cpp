@@ -8,6 +8,7 @@
 #include "norm_argument.h"
 #include "posenc/cache.h"
 #include "posenc/pairing.h"
+#include "quantised.h"
 #include "rotate_arguments.h"
 #include "signal_watch.h"
 #include "signature.h"
@@ -23,8 +24,13 @@ void cache_call(nb::handle k, nb::handle v, nb::handle k_cache, nb::handle v_cac
   const char* where = "rotate_into_cache";
   const ConstArray keys(k, {where, "k"});
   const ConstArray values(v, {where, "v"});
-  const Array key_cache(k_cache, {where, "k_cache"});
-  const Array value_cache(v_cache, {where, "v_cache"});
+  const bool codes_of_keys = is_quantised(k_cache);
+  const bool codes_of_values = is_quantised(v_cache);
+  const Array key_cache(codes_of_keys ? nb::none() : nb::borrow(k_cache), {where, "k_cache"});
+  const Array value_cache(codes_of_values ? nb::none() : nb::borrow(v_cache), {where, "v_cache"});
+  QuantisedArgument key_codes, value_codes;
+  if (codes_of_keys) key_codes = QuantisedArgument(k_cache, {where, "k_cache"}, true);
+  if (codes_of_values) value_codes = QuantisedArgument(v_cache, {where, "v_cache"}, true);
   const Numbers<std::int64_t> rows(slots, {where, "slots"});
   const Numbers<std::int32_t> sequences(cu_seqlens, {where, "cu_seqlens"});
   const PositionsArgument places(positions, {where, "positions"});
@@ -37,6 +43,8 @@ void cache_call(nb::handle k, nb::handle v, nb::handle k_cache, nb::handle v_cac
   args.norm = norm.norm;
   args.k_cache = key_cache.view();
   args.v_cache = value_cache.view();
+  args.k_quantised = key_codes.view();
+  args.v_quantised = value_codes.view();
   args.slots = rows.span();
   args.cu_seqlens = sequences.span();
   args.parallel.threads = threads;
@@ -61,8 +69,8 @@ nb::object permute_call(nb::handle x, const RotaryLayout& layout, nb::handle to)
 
 void bind_cache(nb::module_& m) {
   const std::string signature =
-      "def rotate_into_cache(k: ArrayLike, v: ArrayLike | None = None, *, k_cache: ArrayLike, "
-      "v_cache: ArrayLike | None = None, slots: IndicesLike, "
+      "def rotate_into_cache(k: ArrayLike, v: ArrayLike | None = None, *, k_cache: ArrayLike | Quantised, "
+      "v_cache: ArrayLike | Quantised | None = None, slots: IndicesLike, "
       "table: RotaryTable | collections.abc.Sequence[RotaryTable] | None = None, positions: PositionsLike = 0, "
       "norm: QkNorm | None = None, norm_epsilon: float = 1e-6, norm_weight: ArrayLike | None = None, "
       "norm_bias: ArrayLike | None = None, weight_plus_one: bool = False, cu_seqlens: IndicesLike | None = None, " +
@@ -86,7 +94,8 @@ void bind_cache(nb::module_& m) {
       "own. k_cache, v_cache: written, [rows, heads, head_dim], or paged [blocks, block_size, heads, head_dim]. slots: "
       "int64, the row for each token, in paged caches block * block_size + place; -1: not stored. Without a table keys "
       "are not rotated. norm: layer.qk_norm, with norm_weight [head_dim] or [heads * head_dim] if and only if it is "
-      "weighted. Each tensor is float32, float16 or bfloat16 of its own. ValueError, before anything is written, for "
+      "weighted. Each tensor is float32, float16 or bfloat16 of its own; caches may be Quantised. ValueError, before "
+      "anything is written, for "
       "what does not fit.");
   m.def(
       "pairing_order",

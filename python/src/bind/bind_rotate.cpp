@@ -8,6 +8,7 @@
 #include "describe/describe_plan.h"
 #include "module.h"
 #include "posenc/rotate.h"
+#include "quantised.h"
 #include "rotate_arguments.h"
 #include "signal_watch.h"
 #include "signature.h"
@@ -141,6 +142,11 @@ nb::object rotate_again(nb::handle k, nb::handle from_table, nb::handle from_pos
                         nb::handle to_positions, nb::handle cu_seqlens, nb::handle layer, nb::handle out,
                         Whole<"rerotate", "threads"> threads, nb::handle isa) {
   const char* where = "rerotate";
+  if (is_quantised(k)) {  // which the library refuses, and says what to do instead
+    const QuantisedArgument codes(k, {where, "k"}, false);
+    const RerotateArgs args{.k_quantised = codes.view()};
+    (void)rerotate(args);
+  }
   const Tables from(from_table, {where, "from_table"});
   const Tables to(to_table, {where, "to_table"});
   const PositionsArgument then(from_positions, {where, "from_positions"});
@@ -181,9 +187,16 @@ void bind_rerotate(nb::module_& m) {
       nb::arg("from_positions") = nb::none(), nb::arg("to_table") = nb::none(), nb::arg("to_positions") = nb::none(),
       nb::arg("cu_seqlens") = nb::none(), nb::arg("layer") = nb::none(), nb::arg("out") = nb::none(),
       nb::arg("threads") = 0, nb::arg("isa") = "automatic");
-  m.def("rerotation_obstacle", &rerotation_obstacle, nb::arg("layer"),
-        nb::sig("def rerotation_obstacle(layer: LayerPlan) -> str | None"),
-        "Why cached keys of a layer cannot be re-rotated, or None.");
+  m.def(
+      "rerotation_obstacle",
+      [](nb::handle of) -> std::optional<std::string> {
+        if (nb::isinstance<LayerPlan>(of)) return rerotation_obstacle(*nb::inst_ptr<LayerPlan>(of));
+        return rerotation_obstacle(Convert<CacheFormat>::from_python(of, {"rerotation_obstacle", "layer"}));
+      },
+      nb::arg("layer"),
+      nb::sig(
+          ("def rerotation_obstacle(layer: LayerPlan | " + Convert<CacheFormat>::type() + ") -> str | None").c_str()),
+      "Why cached keys of a layer, or those that are quantised in a format, cannot be re-rotated, or None.");
 }
 
 }  // namespace

@@ -151,6 +151,7 @@ template <> struct Last<Direction> : LastIs<Direction::transpose> {};
 template <> struct Last<reference::ScoreStage> : LastIs<reference::ScoreStage::weights> {};
 template <> struct Last<Isa> : LastIs<Isa::amx> {};
 template <> struct Last<Products> : LastIs<Products::bf16> {};
+template <> struct Last<CacheFormat> : LastIs<CacheFormat::int4_by_channel> {};
 template <> struct Last<FeatureMap> : LastIs<FeatureMap::relu> {};
 template <> struct Last<GridRule> : LastIs<GridRule::glm4v> {};
 template <> struct Last<Bicubic> : LastIs<Bicubic::antialias> {};

@@ -64,7 +64,8 @@ void combine(const float* from, const float* to, std::int64_t pairs, double scal
 
 bool rerotate(const RerotateArgs& args) {
   if (!args.k_quantised.empty()) {
-    throw Error(kRerotate, {"k_quantised", "be omitted, since " + rerotation_obstacle(args.k_quantised.format) + ",", "given"});
+    throw Error(kRerotate,
+                {"k_quantised", "be omitted, since " + rerotation_obstacle(args.k_quantised.format) + ",", "given"});
   }
   if (args.layer != nullptr) {
     if (const auto obstacle = rerotation_obstacle(*args.layer)) {
