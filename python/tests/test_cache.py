@@ -50,3 +50,118 @@ def test_weights_without_their_norm_are_refused(name):
     with pytest.raises(ValueError, match=rf"{name} must have a norm to belong to"):
         posenc.rotate_into_cache(k, k_cache=cache, slots=range(3), **{name: random(8, 3)})
     assert not cache.any()
+
+
+FORMATS = {
+    # codes of a row of 64 channels, whether there are scales and zeros
+    "int8": (64, True, False),
+    "int8_asymmetric": (64, True, True),
+    "int4": (32, True, False),
+    "int4_asymmetric": (32, True, True),
+    "fp8_e4m3": (64, True, False),
+    "fp8_e5m2": (64, True, False),
+    "q8_0": (68, False, False),
+    "q4_0": (36, False, False),
+    "q5_1": (48, False, False),
+}
+
+
+def quantised(format, rows=8, heads=2):
+    size, has_scales, has_zeros = FORMATS[format]
+    assert posenc.cache_row_bytes(format, 64) == size
+    return posenc.Quantised(
+        format,
+        np.zeros((rows, heads, size), np.uint8),
+        scales=np.zeros((rows, heads), np.float32) if has_scales else None,
+        zeros=np.zeros((rows, heads), np.float32) if has_zeros else None,
+    )
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_quantised_caches_are_attended_to(format):
+    k, v = random((8, 2, 64)), random((8, 2, 64), 2)
+    k_cache, v_cache = quantised(format), quantised("int8_asymmetric")
+    posenc.rotate_into_cache(k, v, k_cache=k_cache, v_cache=v_cache, slots=range(8))
+    assert k_cache.format == format and k_cache.shape == (8, 2, 64)
+    kept_k, kept_v = posenc.dequantise(k_cache), posenc.dequantise(v_cache)
+    assert 0 < np.abs(kept_k - k).max() < (0.5 if posenc.cache_row_bytes(format, 64) < 60 else 0.3)
+    layer = posenc.LayerPlan(
+        heads=4,
+        kv_heads=2,
+        head_dim=64,
+        value_dim=64,
+        softmax_scale=0.125,
+        rotate=(posenc.Rotate(scheme=posenc.Rope(pairing="half", head_dim=64, dim=64)),),
+    )
+    q = random((2, 4, 64), 3)
+    wanted = posenc.attend(layer, q, kept_k, kept_v)
+    assert np.abs(posenc.attend(layer, q, k_cache, v_cache) - wanted).max() < 1e-5
+    assert np.abs(posenc.attend(layer, q, k_cache, kept_v) - wanted).max() < 1e-5
+    with pytest.raises(ValueError, match="store keys unrotated instead"):
+        table = posenc.make_table(layer.rotate[0].scheme, count=16)
+        posenc.rerotate(k_cache, from_table=table, from_positions=0, to_table=table, to_positions=3)
+    assert "round " + format + " codes again" in posenc.rerotation_obstacle(format)
+
+
+def test_keys_by_channel_are_stored_in_groups():
+    k = random((8, 2, 64))
+    k[:, :, 5] += 30  # a channel that is larger than all others
+    cache = posenc.Quantised(
+        "int4_by_channel",
+        np.zeros((8, 2, 32), np.uint8),
+        scales=np.zeros((2, 2, 64), np.float16),
+        zeros=np.zeros((2, 2, 64), np.float16),
+        group=4,
+    )
+    posenc.rotate_into_cache(k, k_cache=cache, slots=range(8))
+    by_token = quantised("int4_asymmetric")
+    posenc.rotate_into_cache(k, k_cache=by_token, slots=range(8))
+    error = [np.abs(posenc.dequantise(x) - k).mean() for x in (cache, by_token)]
+    assert error[0] < 0.1 < error[1]
+    with pytest.raises(ValueError, match="begin 4 rows of one group"):
+        posenc.rotate_into_cache(k[:3], k_cache=cache, slots=range(3))
+
+
+def test_quantised_views_say_what_they_are():
+    codes, scales = np.zeros((8, 2, 64), np.int8), np.zeros((8, 2), np.float32)
+    with pytest.raises(ValueError, match="format"):
+        posenc.Quantised("int3", codes)
+    with pytest.raises(ValueError, match="elements of 8 bits"):
+        posenc.dequantise(posenc.Quantised("int8", np.zeros((8, 2, 64), np.int16), scales=scales))
+    with pytest.raises(ValueError, match="whole blocks"):
+        posenc.dequantise(posenc.Quantised("q8_0", codes))
+    with pytest.raises(ValueError, match="scales must be given"):
+        posenc.dequantise(posenc.Quantised("int8", codes))
+    with pytest.raises(ValueError, match="adjacent bytes"):
+        posenc.dequantise(posenc.Quantised("int8", codes[:, :, ::2], scales=scales))
+    with pytest.raises(TypeError, match="be a Quantised"):
+        posenc.dequantise(codes)
+    scales.flags.writeable = False
+    with pytest.raises(ValueError, match="k_cache.scales must be an array that can be written"):
+        posenc.rotate_into_cache(
+            random((8, 2, 64)), k_cache=posenc.Quantised("int8", codes, scales=scales), slots=range(8)
+        )
+
+
+def test_float8_of_torch():
+    torch = pytest.importorskip("torch")
+    k = torch.from_numpy(random((8, 2, 64)))
+    for dtype, format in ((torch.float8_e4m3fn, "fp8_e4m3"), (torch.float8_e5m2, "fp8_e5m2")):
+        codes = torch.zeros((8, 2, 64), dtype=dtype)
+        cache = posenc.Quantised(format, codes, scale=0.5)
+        posenc.rotate_into_cache(k, k_cache=cache, slots=range(8))
+        # torch rounds to nearest, ties to even, too, and nothing here is beyond the type.
+        assert torch.equal(codes.view(torch.uint8), (k / 0.5).to(dtype).view(torch.uint8))
+        kept = posenc.dequantise(cache)
+        assert isinstance(kept, torch.Tensor) and torch.equal(kept, codes.float() * 0.5)
+    with pytest.raises(ValueError, match="be codes of fp8_e4m3"):
+        posenc.Quantised("fp8_e4m3", codes)
+
+
+def test_float8_of_ml_dtypes():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    k = random((8, 2, 64))
+    codes = np.zeros((8, 2, 64), ml_dtypes.float8_e4m3fn)
+    scales = np.zeros((8, 2), np.float32)
+    posenc.rotate_into_cache(k, k_cache=posenc.Quantised("fp8_e4m3", codes, scales=scales), slots=range(8))
+    assert np.array_equal(codes.view(np.uint8), (k / scales[:, :, None]).astype(codes.dtype).view(np.uint8))

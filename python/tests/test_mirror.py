@@ -27,7 +27,7 @@ EXCEPTIONS = {
         ).split(),
         ARGUMENTS,
     ),
-    **dict.fromkeys("BasicTensorView tensor transposed element dtype_of bits_of gradient_shape".split(), ARRAYS),
+    **dict.fromkeys("BasicTensorView BasicQuantisedView quantised tensor transposed element dtype_of bits_of gradient_shape".split(), ARRAYS),
     **dict.fromkeys(
         "AttendWork Executor Parallel ThreadPool ThreadPoolOptions attend_scratch_bytes cos_sin_into".split(), ENGINES
     ),
@@ -46,6 +46,7 @@ EXCEPTIONS = {
     "CacheStudyOptions": ARGUMENTS,
     "ViewRows": "view_rows gives a dict of arrays",
     "override_plan": "override",
+    "cache_format": "formats are words",
     "Preset": "presets gives their names, and preset_plan what is in one",
     "Problem": "the words of a ValueError",
     "Required": "a keyword argument without a default",

@@ -26,6 +26,30 @@ TensorView view(const char* where, const char* name, const posenc_tensor& given)
   return out;
 }
 
+CacheFormat cache_format_of(const char* where, const char* name, posenc_cache_format format) {
+  if (format >= POSENC_INT8 && format <= POSENC_INT4_BY_CHANNEL) return static_cast<CacheFormat>(format);
+  throw Error(where, {name, "be one of POSENC_INT8 to POSENC_INT4_BY_CHANNEL", std::to_string(format)});
+}
+
+QuantisedView quantised_if(const char* where, const char* name, const posenc_quantised* given) {
+  if (given == nullptr) return {};
+  const std::string own(name);
+  // A view of rank 0 is none to the library, and a pointer says that there is one.
+  if (given->rank != 3 && given->rank != 4) {
+    throw Error(where, {own + ".rank", "be 3 or 4", std::to_string(given->rank)});
+  }
+  QuantisedView out{.format = cache_format_of(where, (own + ".format").c_str(), given->format),
+                    .data = given->data,
+                    .rank = given->rank,
+                    .scales = view(where, (own + ".scales").c_str(), given->scales),
+                    .zeros = view(where, (own + ".zeros").c_str(), given->zeros),
+                    .scale = given->scale == 0.0 ? 1.0F : static_cast<float>(given->scale),
+                    .group = given->group};
+  std::copy_n(given->shape, given->rank, out.shape.begin());
+  std::copy_n(given->strides, given->rank, out.strides.begin());
+  return out;
+}
+
 // `count` is axes * rows, and not read where positions are counted.
 Positions positions_of(const char* where, const char* name, const posenc_positions& given) {
   require_reserved(where, std::string(name) + ".reserved", given.reserved);

@@ -13,6 +13,7 @@
 
 #include "c/handles.h"
 #include "posenc/attend.h"
+#include "posenc/cache/quantised.h"
 #include "posenc/error.h"
 #include "posenc/parallel.h"
 #include "posenc/rotary_table.h"
@@ -23,6 +24,9 @@ namespace posenc::c {
 
 // Throws for a dtype or rank that is none; shapes and strides are checked by the library, against the call.
 TensorView view(const char* where, const char* name, const posenc_tensor& given);
+// NULL: no tensor.
+QuantisedView quantised_if(const char* where, const char* name, const posenc_quantised* given);
+CacheFormat cache_format_of(const char* where, const char* name, posenc_cache_format format);
 // A range that counts from `start`, or `count` numbers of the type that the struct names.
 Positions positions_of(const char* where, const char* name, const posenc_positions& given);
 // Nothing for NULL: the order of the rows, to attention.

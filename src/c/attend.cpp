@@ -22,6 +22,8 @@ AttendArgs args_of(const posenc_attend_args& given, AttendWork& work) {
           .q = view(kAttend, "q", given.q),
           .k = view(kAttend, "k", given.k),
           .v = view(kAttend, "v", given.v),
+          .k_quantised = quantised_if(kAttend, "k_quantised", given.k_quantised),
+          .v_quantised = quantised_if(kAttend, "v_quantised", given.v_quantised),
           .pages = {list(kAttend, "block_table", given.block_table, given.block_table_count)},
           .inputs = attention_inputs(kAttend, given),
           .lse = view(kAttend, "lse", given.lse),

@@ -52,9 +52,27 @@ posenc_status posenc_rotate_into_cache(const posenc_cache_args* args) {
          .norm = c::norm_of(kWhere, given),
          .k_cache = c::view(kWhere, "k_cache", given.k_cache),
          .v_cache = c::view(kWhere, "v_cache", given.v_cache),
+         .k_quantised = c::quantised_if(kWhere, "k_quantised", given.k_quantised),
+         .v_quantised = c::quantised_if(kWhere, "v_quantised", given.v_quantised),
          .slots = c::list(kWhere, "slots", given.slots, given.slots_count),
          .cu_seqlens = c::list(kWhere, "cu_seqlens", given.cu_seqlens, given.cu_seqlens_count),
          .tables = tables,
          .parallel = c::parallel_of(given.threads, given.executor)});
+  });
+}
+
+posenc_status posenc_cache_row_bytes(posenc_cache_format format, int64_t channels, int64_t* bytes) {
+  return c::guarded([&] {
+    constexpr const char* kWhere = "posenc_cache_row_bytes";
+    std::int64_t& to = c::required(kWhere, "bytes", bytes);
+    to = posenc::cache_row_bytes(c::cache_format_of(kWhere, "format", format), channels);
+  });
+}
+
+posenc_status posenc_dequantise(const posenc_tensor* out, const posenc_quantised* x, int32_t paged) {
+  return c::guarded([&] {
+    constexpr const char* kWhere = "posenc_dequantise";
+    const posenc::TensorView to = c::view(kWhere, "out", c::required(kWhere, "out", out));
+    posenc::dequantise(to, c::quantised_if(kWhere, "x", &c::required(kWhere, "x", x)), paged != 0);
   });
 }

@@ -59,6 +59,7 @@ posenc_status posenc_rerotate(const posenc_rerotate_args* args) {
     (void)posenc::rerotate(
         {.k = c::view(kWhere, "k", given.k),
          .k_from = c::view(kWhere, "k_from", given.k_from),
+         .k_quantised = c::quantised_if(kWhere, "k_quantised", given.k_quantised),
          .from_table = c::table_of(given.from_table),
          .from_positions = c::positions_of(kWhere, "from_positions", given.from_positions),
          .to_table = c::table_of(given.to_table),

@@ -24,7 +24,7 @@ std::int64_t channels_of(CacheFormat format, std::int64_t bytes, const Place& pl
 // float8 codes are what they say.
 void check_dtype(CacheFormat format, nb::handle codes, const Place& place) {
   if (!nb::hasattr(codes, "dtype")) return;
-  const std::string word = nb::cast<std::string>(nb::str(codes.attr("dtype")));
+  const std::string word = text_of(codes.attr("dtype"));
   if (word.find("float8") == std::string::npos) return;
   const bool is_e4m3 = word.ends_with("float8_e4m3fn") && format == CacheFormat::fp8_e4m3;
   const bool is_e5m2 = word.ends_with("float8_e5m2") && format == CacheFormat::fp8_e5m2;
