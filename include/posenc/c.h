@@ -254,38 +254,7 @@ POSENC_API posenc_status posenc_rerotate(const posenc_rerotate_args* args);
 typedef int32_t posenc_norm;
 enum { POSENC_NO_NORM = 0, POSENC_RMS_NORM = 1, POSENC_L2_NORM = 2, POSENC_LAYER_NORM = 3 };
 
-// CacheFormat in cache/quantised.h, in its order.
-typedef int32_t posenc_cache_format;
-enum {
-  POSENC_INT8 = 0,
-  POSENC_INT8_ASYMMETRIC,
-  POSENC_INT4,
-  POSENC_INT4_ASYMMETRIC,
-  POSENC_FP8_E4M3,
-  POSENC_FP8_E5M2,
-  POSENC_Q8_0,
-  POSENC_Q4_0,
-  POSENC_Q5_1,
-  POSENC_INT4_BY_CHANNEL
-};
-
-// A quantised cache: QuantisedView in cache/quantised.h, which says shapes and meaning.
-typedef struct posenc_quantised {
-  posenc_cache_format format;
-  int32_t rank;  // 3 or 4
-  void* data;
-  int64_t shape[4];    // of the numbers
-  int64_t strides[4];  // in bytes
-  posenc_tensor scales;
-  posenc_tensor zeros;
-  double scale;   // fp8 without scales; 0: 1
-  int64_t group;  // POSENC_INT4_BY_CHANNEL: tokens
-} posenc_quantised;
-
-// Of one head's row, written to `bytes`.
-POSENC_API posenc_status posenc_cache_row_bytes(posenc_cache_format format, int64_t channels, int64_t* bytes);
-// The numbers of x, to f32 of its shape; `paged`, not 0: rank 4 has pages, not a batch.
-POSENC_API posenc_status posenc_dequantise(const posenc_tensor* out, const posenc_quantised* x, int32_t paged);
+typedef struct posenc_quantised posenc_quantised;  // a quantised cache: posenc/cache/c_quantised.h
 
 typedef struct posenc_cache_args {
   size_t size;
@@ -604,6 +573,7 @@ POSENC_API posenc_status posenc_attend_linear(const posenc_attend_linear_args* a
 
 #include "posenc/c_porting.h"
 #include "posenc/cache/c.h"
+#include "posenc/cache/c_quantised.h"
 #include "posenc/distributed/c.h"
 
 // NOLINTEND(readability-identifier-naming)

@@ -10,7 +10,7 @@ import posenc
 ROOT = pathlib.Path(os.environ.get("POSENC_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
 
 # Headers of other readers: engines in C, compilers.
-OTHER_HEADERS = ("c.h", "c_porting.h", "export.h", "version.h", "posenc.h")
+OTHER_HEADERS = ("c.h", "c_porting.h", "c_quantised.h", "export.h", "version.h", "posenc.h")
 
 ARGUMENTS = "its members are keyword arguments"
 ARRAYS = "arrays of Python are views, with shapes and strides of their own"
