@@ -1,5 +1,10 @@
 """Caches, and weights for the other pairing."""
 
+import os
+import pathlib
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -165,3 +170,10 @@ def test_float8_of_ml_dtypes():
     scales = np.zeros((8, 2), np.float32)
     posenc.rotate_into_cache(k, k_cache=posenc.Quantised("fp8_e4m3", codes, scales=scales), slots=range(8))
     assert np.array_equal(codes.view(np.uint8), (k / scales[:, :, None]).astype(codes.dtype).view(np.uint8))
+
+
+def test_the_table_of_errors_is_what_its_script_prints():
+    root = pathlib.Path(os.environ.get("POSENC_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+    script, page = root / "scripts" / "cache_errors.py", root / "docs" / "quantised-cache.md"
+    env = {**os.environ, "PYTHONPATH": str(pathlib.Path(posenc.__file__).parents[1])}
+    subprocess.run([sys.executable, script, "--check", page], check=True, env=env)

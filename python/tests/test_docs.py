@@ -4,7 +4,7 @@ import page_blocks
 import pytest
 
 
-@pytest.mark.parametrize("page, least", [("README.md", 1), ("docs/python.md", 8)])
+@pytest.mark.parametrize("page, least", [("README.md", 1), ("docs/python.md", 8), ("docs/quantised-cache.md", 2)])
 def test_code_runs(page, least, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert page_blocks.run_page(page) >= least

@@ -90,6 +90,38 @@ void expect_numbers(Codes codes, const std::array<std::uint8_t, kSize>& blocks) 
   }
 }
 
+// docs/quantised-cache.md: half a step, of q4_0 a whole one at the end that -8 is not, and the roundings of scale and
+// least number to binary16, relatively or, below its normal numbers, 2^-25.
+double block_bound(Codes codes, const float* block) {
+  const auto [low, high] = std::minmax_element(block, block + 32);
+  const double largest = std::max(std::abs(*low), std::abs(*high));
+  const double range = static_cast<double>(*high) - *low;
+  if (codes == Codes::q8_0) return largest * (1.0 / 254 + 0x1.01p-11) + 127 * 0x1p-25;
+  if (codes == Codes::q4_0) return largest * (1.0 / 8 + 0x1.01p-11) + 8 * 0x1p-25;
+  return range / 62 + 0x1.01p-11 * (std::abs(*low) + range) + 32 * 0x1p-25;
+}
+
+template <std::size_t kSize>
+void expect_near(Codes codes, const std::array<std::uint8_t, kSize>& blocks) {
+  std::vector<float> given;
+  for (const std::uint32_t bits : kNumbers) given.push_back(std::bit_cast<float>(bits));
+  std::vector<float> is(given.size());
+  of(Isa::scalar).decode({.codes = codes, .rows = 1, .count = std::ssize(is), .from = blocks.data(), .to = is.data()});
+  double largest = 0.0;
+  for (std::size_t n = 0; n < is.size(); ++n) {
+    const double bound = block_bound(codes, given.data() + n / 32 * 32);
+    ASSERT_LE(std::abs(is[n] - given[n]), bound) << "codes " << int(codes) << ", number " << n;
+    largest = std::max(largest, std::abs(is[n] - given[n]) / bound);
+  }
+  EXPECT_GT(largest, 0.5) << "codes " << int(codes);
+}
+
+TEST(Codes, OfBlocksAreWithinTheirBounds) {
+  expect_near(Codes::q8_0, k_q8_0);
+  expect_near(Codes::q4_0, k_q4_0);
+  expect_near(Codes::q5_1, k_q5_1);
+}
+
 TEST(Codes, OfBlocksAreRead) {
   expect_numbers(Codes::q8_0, k_q8_0);
   expect_numbers(Codes::q4_0, k_q4_0);
