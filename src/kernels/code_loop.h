@@ -89,21 +89,24 @@ void for_rows_and_heads(const DecodeLanes& x, const Use& use) noexcept {
   }
 }
 
+// Four lanes, which every instruction set has: what is stored so may be loaded again at once, which lanes of a masked
+// store of AVX-512 may not.
+using FourFloats = float __attribute__((vector_size(16)));
+static_assert(sizeof(FourFloats) == kDecodeLanes * sizeof(float));
+
 // to[r][l] = scale[r][h] from[r][l], which may be `to`.
 template <class V>
 void scale_lanes(const DecodeCodes& x, const float* from, float* to) noexcept {
   const DecodeLanes& of = x.of;
   for_rows_and_heads(of, [&](std::int64_t r, std::int64_t h) noexcept {
     const float scale = x.scale == nullptr ? x.fixed_scale : x.scale[r * x.scale_row + h * x.scale_head];
-    const typename V::Floats by = V::all(scale);
-    const std::int64_t at = r * of.lanes + h * of.each;
-    std::int64_t l = 0;
-    for (; l + V::kLanes <= of.each; l += V::kLanes) {
-      V::store(to + at + l, V::mul(V::load(from + at + l, All{}), by), All{});
+    const std::int64_t first = r * of.lanes + h * of.each;
+    for (std::int64_t l = first; l < first + of.each; l += kDecodeLanes) {
+      FourFloats four;
+      __builtin_memcpy(&four, from + l, sizeof four);
+      four *= FourFloats{scale, scale, scale, scale};
+      __builtin_memcpy(to + l, &four, sizeof four);
     }
-    if (l == of.each) return;
-    const Some rest{of.each - l};
-    V::store(to + at + l, V::mul(V::load(from + at + l, rest), by), rest);
   });
 }
 
