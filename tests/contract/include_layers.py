@@ -35,7 +35,9 @@ LAYERS = {
     "src/c": {"std", "public", "c"},
     "tools/posenc": {"std", "public", "tools", "fmt", "CLI", "fcntl.h", "signal.h", "sys/stat.h", "unistd.h",
                      # of bench: what `posenc bench` measures with
-                     "huge_memory.h", "multiply_add.h", "read_memory.h", "taking_turns.h", "xor_in_place.h"},
+                     "huge_memory.h", "multiply_add.h", "read_memory.h", "taking_turns.h", "xor_in_place.h",
+                     # of the examples: the engine of `posenc extend --evaluate`
+                     "decoder/decoder.h", "decoder/tokenizer.h"},
     "python": {"std", "public", "python", "nanobind", "sys/mman.h"},
     "mpi": {"std", "public", "mpi", "mpi.h", "agreement.h"},
     "examples": {"std", "public", "examples", "mpi.h"},
@@ -85,6 +87,8 @@ def quoted_layer(path, included, existing):
         return "tools"
     if "python/src" / included in existing:
         return "python"
+    if "examples" / included in existing:
+        return "examples"
     return "bench" if "bench" / included in existing else None
 
 

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/formatted.h"
+#include "plan/facts/dual_chunk.h"
 #include "plan/facts/plan_limits.h"
 #include "plan/override/override.h"
-#include "plan/rope/rope.h"
 
 namespace posenc::plan {
 namespace {

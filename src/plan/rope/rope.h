@@ -64,9 +64,6 @@ struct ReadRegions {
   std::string from;
 };
 
-// Of the numbers that dual_chunk_attention_config has, as vLLM rotates by them.
-DualChunk dual_chunk(std::int64_t chunk_size, std::int64_t local_size);
-
 // Of a family whose models have dual_chunk_attention_config; none elsewhere, and where the file has no such key.
 ReadRegions read_regions(ConfigScope& scope);
 
