@@ -78,8 +78,8 @@ posenc::LayerPlan layer() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::int64_t keys = argc > 1 ? std::atoll(argv[1]) : 32768;
-  const int rounds = argc > 2 ? std::atoi(argv[2]) : 9;
+  const std::int64_t keys = argc > 1 ? std::strtoll(argv[1], nullptr, 10) : 32768;
+  const int rounds = argc > 2 ? static_cast<int>(std::strtol(argv[2], nullptr, 10)) : 9;
   const auto size = static_cast<std::size_t>(keys * kKvHeads * kWidth);
   std::vector<float> numbers(size);
   std::mt19937 random(1);

@@ -112,9 +112,11 @@ struct CodeKernels {
   void (*decode_weighted)(const DecodeCodes& x) noexcept;
 };
 
+// NOLINTBEGIN(readability-identifier-naming): named as attention_scalar and the others are
 extern const CodeKernels codes_scalar;
 extern const CodeKernels codes_avx2;
 extern const CodeKernels codes_avx512;
 extern const CodeKernels codes_neon;
+// NOLINTEND(readability-identifier-naming)
 
 }  // namespace posenc::kernels

@@ -37,10 +37,10 @@ typename V::Floats load_as_floats(const void* p, std::int64_t i, Count count) no
 }
 
 // Whether the codes have their scales among them.
-consteval bool are_blocks(Codes codes) noexcept { return codes >= Codes::q8_0; }
+constexpr bool are_blocks(Codes codes) noexcept { return codes >= Codes::q8_0; }
 
 // Channels that a line of memory holds, of blocks a power of 2 below that.
-consteval std::int64_t channels_of_line(Codes codes) noexcept {
+constexpr std::int64_t channels_of_line(Codes codes) noexcept {
   return codes == Codes::int4 || codes == Codes::uint4 ? 2 * kLineBytes
          : codes == Codes::q8_0                        ? kBlockChannels
                                                        : kLineBytes;

@@ -34,6 +34,7 @@ const kernels::CodeKernels& of(Isa isa) { return *cpu::kernels_for("test", isa).
 template <std::size_t kSize>
 void expect_blocks(Codes codes, const std::array<std::uint8_t, kSize>& wanted) {
   std::vector<float> numbers;
+  numbers.reserve(std::size(kNumbers));
   for (const std::uint32_t bits : kNumbers) numbers.push_back(std::bit_cast<float>(bits));
   constexpr std::int64_t kRows = 3;  // of 11 blocks each
   const auto count = std::ssize(numbers) / kRows;
@@ -104,6 +105,7 @@ double block_bound(Codes codes, const float* block) {
 template <std::size_t kSize>
 void expect_near(Codes codes, const std::array<std::uint8_t, kSize>& blocks) {
   std::vector<float> given;
+  given.reserve(std::size(kNumbers));
   for (const std::uint32_t bits : kNumbers) given.push_back(std::bit_cast<float>(bits));
   std::vector<float> is(given.size());
   of(Isa::scalar).decode({.codes = codes, .rows = 1, .count = std::ssize(is), .from = blocks.data(), .to = is.data()});

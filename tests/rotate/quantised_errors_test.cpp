@@ -27,9 +27,9 @@ class QuantisedErrors : public testing::Test {
   }
 
   struct Memory {
-    std::vector<std::uint8_t> codes = std::vector<std::uint8_t>(8 * 2 * 34, 0xA5);
-    std::vector<float> scales = std::vector<float>(8 * 2 * 32, -1.0F);
-    std::vector<float> zeros = std::vector<float>(8 * 2 * 32, -1.0F);
+    std::vector<std::uint8_t> codes = std::vector<std::uint8_t>(8UL * 2 * 34, 0xA5);
+    std::vector<float> scales = std::vector<float>(8UL * 2 * 32, -1.0F);
+    std::vector<float> zeros = std::vector<float>(8UL * 2 * 32, -1.0F);
   };
 
   static QuantisedView view(CacheFormat format, Memory& memory) {
@@ -54,7 +54,7 @@ class QuantisedErrors : public testing::Test {
     }
   }
 
-  std::vector<float> k = std::vector<float>(8 * 2 * 32, 0.5F);
+  std::vector<float> k = std::vector<float>(8UL * 2 * 32, 0.5F);
   std::vector<float> v = k;
   std::vector<std::int64_t> slots;
   Memory k_codes, v_codes;
@@ -123,7 +123,7 @@ TEST_F(QuantisedErrors, TellsWhatAFormatNeeds) {
 }
 
 TEST_F(QuantisedErrors, TellsCachesApart) {
-  std::vector<float> floats(8 * 2 * 32);
+  std::vector<float> floats(8UL * 2 * 32);
   args.k_cache = tensor(floats.data(), {8, 2, 32});
   expect_error("[rotate_into_cache] k_cache must be omitted where k_quantised is given but is given");
   args.k_cache = {};
@@ -166,7 +166,7 @@ TEST_F(QuantisedErrors, TakesWholeGroups) {
 // attend's own refusals; the views' are those above.
 TEST_F(QuantisedErrors, AreAttendsToo) {
   LayerPlan layer{.heads = 2, .kv_heads = 2, .head_dim = 32, .value_dim = 32};
-  std::vector<float> q(2 * 32), out(2 * 32, -1.0F);
+  std::vector<float> q(2UL * 32), out(2UL * 32, -1.0F);
   AttendArgs call{.out = tensor(out.data(), {1, 2, 32}),
                   .q = tensor(q.data(), {1, 2, 32}),
                   .k_quantised = args.k_quantised,
@@ -177,7 +177,7 @@ TEST_F(QuantisedErrors, AreAttendsToo) {
     call = good;
     spoil(call);
     EXPECT_ERROR((void)attend(layer, call), text);
-    EXPECT_EQ(out, std::vector<float>(2 * 32, -1.0F)) << text;
+    EXPECT_EQ(out, std::vector<float>(2UL * 32, -1.0F)) << text;
   };
   spoilt(
       [&](AttendArgs& x) {
@@ -206,7 +206,7 @@ TEST_F(QuantisedErrors, AreAttendsToo) {
       "[attend] v must have the blocks of k but is 1 blocks of 4");
   call = good;
   EXPECT_TRUE(attend(layer, call));
-  EXPECT_NE(out, std::vector<float>(2 * 32, -1.0F));
+  EXPECT_NE(out, std::vector<float>(2UL * 32, -1.0F));
 }
 
 TEST_F(QuantisedErrors, AreRerotates) {
@@ -217,7 +217,7 @@ TEST_F(QuantisedErrors, AreRerotates) {
 }
 
 TEST_F(QuantisedErrors, AreDequantises) {
-  std::vector<float> out(8 * 2 * 32);
+  std::vector<float> out(8UL * 2 * 32);
   const TensorView whole = tensor(out.data(), {8, 2, 32});
   TensorView other = whole;
   other.shape[0] = 7;
