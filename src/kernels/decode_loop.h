@@ -21,7 +21,7 @@
 
 #include "kernels/attention.h"
 #include "kernels/lanes.h"
-#include "kernels/load_codes.h"
+#include "kernels/codes/load_codes.h"
 #include "kernels/load_floats.h"
 #include "kernels/rotate_pair.h"
 

@@ -16,7 +16,7 @@
 #include <cstdint>
 
 #include "kernels/attention.h"
-#include "kernels/codes.h"
+#include "kernels/codes/codes.h"
 #include "kernels/pairs.h"
 
 namespace posenc::kernels {

@@ -1,6 +1,6 @@
 // Codes of quantised KV caches: ggml's blocks byte for byte (scripts/block_vectors.py), fp8 by its definition, whole
 // numbers within half a step, the same bits on every instruction set, nothing written beside a row.
-#include "kernels/codes.h"
+#include "kernels/codes/codes.h"
 
 #include <gtest/gtest.h>
 

@@ -19,13 +19,13 @@ trap 'rm -rf "$folder"' EXIT
 
 # shellcheck disable=SC2086  # lists of words
 $arm $flags $warnings -static -DPOSENC_ISA_SUFFIX=neon -I "$root/src" \
-  "$kernels"/*_neon.cpp "$root/tests/kernels/island_bits.cpp" -o "$folder/neon"
+  "$kernels"/*_neon.cpp "$kernels"/*/*_neon.cpp "$root/tests/kernels/island_bits.cpp" -o "$folder/neon"
 # shellcheck disable=SC2086
 $arm -std=c++20 -O2 $warnings -I "$root/src" -I "$root/include" -c "$root/src/cpu/machine/arm/machine.cpp" \
   -o "$folder/machine.o"
 
 set --
-for source in "$kernels"/*_neon.cpp; do set -- "$@" "$source -fno-exceptions -fno-math-errno"; done
+for source in "$kernels"/*_neon.cpp "$kernels"/*/*_neon.cpp; do set -- "$@" "$source -fno-exceptions -fno-math-errno"; done
 "$root/tests/kernels/island_symbols.sh" $arm "$root" "$@"
 
 if ! command -v qemu-aarch64 >/dev/null 2>&1; then
@@ -36,7 +36,7 @@ else
   qemu-aarch64 "$folder/neon" >"$folder/neon.txt"
   # shellcheck disable=SC2086
   "$native" $flags -mavx2 -mfma -mf16c -DPOSENC_ISA_SUFFIX=avx2 -I "$root/src" \
-    "$kernels"/*_avx2.cpp "$root/tests/kernels/island_bits.cpp" -o "$folder/avx2"
+    "$kernels"/*_avx2.cpp "$kernels"/*/*_avx2.cpp "$root/tests/kernels/island_bits.cpp" -o "$folder/avx2"
   "$folder/avx2" >"$folder/avx2.txt"
   [ "$(wc -l <"$folder/avx2.txt")" -gt 400 ] || { echo 'the comparison is blind'; exit 1; }
   diff "$folder/avx2.txt" "$folder/neon.txt"

@@ -19,8 +19,8 @@ import torch
 
 import posenc
 import scheme_cases
-from distributed_pool import Pool
-from distributed_ranks import Dealt
+from ranks.pool import Pool
+from ranks.calls import Dealt
 from posenc.distributed import _heads, _parts
 from scheme_bounds import bound_of
 from scheme_cases import CASES

@@ -39,7 +39,7 @@ kernels::RotateRows rows_to_rotate(const CallRotation& rotation, const float* co
 // zeros.
 bool takes_floats(const RowsView& k) { return k.is_quantised() && k.codes.facts->has_zeros; }
 
-// Bytes of the channels beside which one line is prefetched (kernels/load_codes.h).
+// Bytes of the channels beside which one line is prefetched (kernels/codes/load_codes.h).
 std::int64_t line_bytes(const FormatFacts& facts) {
   if (facts.codes == kernels::Codes::q8_0) return kernels::kQ80Bytes;
   if (facts.codes == kernels::Codes::int4 || facts.codes == kernels::Codes::uint4) return kLineBytes;

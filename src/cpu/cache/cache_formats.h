@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kernels/codes.h"
+#include "kernels/codes/codes.h"
 #include "posenc/cache/quantised.h"
 
 namespace posenc::cpu {

@@ -14,7 +14,7 @@ from typing import Any
 
 def serve(rank: int, ranks: int, rendezvous: str, pipe: Any) -> None:
     os.environ |= {"GLOO_SOCKET_IFNAME": "lo", "POSENC_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    sys.path.insert(0, str(pathlib.Path(__file__).parent))
+    sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
     import torch
     import torch.distributed as dist
 
@@ -22,9 +22,9 @@ def serve(rank: int, ranks: int, rendezvous: str, pipe: Any) -> None:
     dist.init_process_group(
         "gloo", init_method=f"file://{rendezvous}", rank=rank, world_size=ranks, timeout=datetime.timedelta(seconds=60)
     )
-    import distributed_ranks
+    from ranks import calls
 
-    distributed_ranks.make_groups(ranks)
+    calls.make_groups(ranks)
     while True:
         try:
             asked = pipe.recv()
@@ -32,7 +32,7 @@ def serve(rank: int, ranks: int, rendezvous: str, pipe: Any) -> None:
             break
         name, arguments = asked
         try:
-            pipe.send(("done", getattr(distributed_ranks, name)(*arguments)))
+            pipe.send(("done", getattr(calls, name)(*arguments)))
         except Exception as problem:
             pipe.send(("failed", "".join(traceback.format_exception(problem))))
     os._exit(0)  # a group of which a rank is gone does not end
@@ -52,7 +52,7 @@ class Pool:
             self.processes.append(process)
 
     def ask(self, name: str, *arguments: Any, ranks: Any = None) -> list[Any]:
-        """What that function of distributed_ranks.py gives on each of the ranks, which all run it at once."""
+        """What that function of calls.py gives on each of the ranks, which all run it at once."""
         asked = list(range(len(self.pipes)) if ranks is None else ranks)
         for rank in asked:
             self.pipes[rank].send((name, arguments))

@@ -2,7 +2,7 @@
 // blocks the numbers. Exact, but for the sum of q5_1, which is rounded once.
 #pragma once
 
-#include "kernels/codes.h"
+#include "kernels/codes/codes.h"
 #include "kernels/lanes.h"
 
 namespace posenc::kernels {

@@ -1,5 +1,5 @@
 // Eight codes of a quantised KV cache as floats, in a register of AVX2: Avx2Floats and the loads that
-// kernels/load_codes.h wants of a vector. The interface is the same in codes_scalar.h, codes_avx512.h and codes_neon.h.
+// kernels/codes/load_codes.h wants of a vector. The interface is the same in codes_scalar.h, codes_avx512.h and codes_neon.h.
 #pragma once
 
 #include "kernels/isa/floats_avx2.h"

@@ -9,7 +9,7 @@
 // A row whose numbers lie within 2^-100 of 0, or of each other where there is a zero, has the scale 0.
 #pragma once
 
-#include "kernels/codes.h"
+#include "kernels/codes/codes.h"
 #include "kernels/isa/floats_scalar.h"
 
 namespace posenc::kernels {

@@ -1,4 +1,4 @@
-"""What the ranks of distributed_pool.py do, each of them: a call of scheme_cases.py dealt to ranks, and calls gone wrong."""
+"""What the ranks of pool.py do, each of them: a call of scheme_cases.py dealt to ranks, and calls gone wrong."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 // Sixteen codes of a quantised KV cache as floats, in a register of AVX-512: Avx512Floats and the loads that
-// kernels/load_codes.h wants. Half bytes become floats by a table of 16, one permutation.
+// kernels/codes/load_codes.h wants. Half bytes become floats by a table of 16, one permutation.
 #pragma once
 
 #include "kernels/isa/floats_avx512.h"

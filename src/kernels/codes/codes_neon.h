@@ -1,5 +1,5 @@
 // Four codes of a quantised KV cache as floats, in a register of NEON: NeonFloats and the loads that
-// kernels/load_codes.h wants; codes_avx2.h lists what it must have.
+// kernels/codes/load_codes.h wants; codes_avx2.h lists what it must have.
 #pragma once
 
 #include "kernels/isa/floats_neon.h"

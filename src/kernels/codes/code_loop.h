@@ -11,9 +11,9 @@
 // Blocks have several scales a row, and are multiplied as numbers.
 #pragma once
 
-#include "kernels/codes.h"
+#include "kernels/codes/codes.h"
 #include "kernels/decode_loop.h"
-#include "kernels/encode_loop.h"
+#include "kernels/codes/encode_loop.h"
 
 namespace posenc::kernels {
 

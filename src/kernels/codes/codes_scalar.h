@@ -1,4 +1,4 @@
-// Two codes of a quantised KV cache as floats, in plain C++: ScalarFloats and the loads that kernels/load_codes.h
+// Two codes of a quantised KV cache as floats, in plain C++: ScalarFloats and the loads that kernels/codes/load_codes.h
 // wants; codes_avx2.h lists what it must have.
 #pragma once
 
