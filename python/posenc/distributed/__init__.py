@@ -118,6 +118,14 @@ class _Collect(torch.autograd.Function):
 
 
 def collect(x: Tensor, sharding: _posenc.Sharding, group: Any = None, *, dim: int | None = None) -> Tensor:
-    """All tokens of a batch, on all ranks, of what each has of it; take's inverse. Its gradient is summed over ranks."""
+    """All tokens of a batch, on all ranks, of what each has of it: take's inverse.
+
+    x: this rank's, [tokens of the rank, heads, channels] or [batch, heads, tokens of the rank, channels]; dim: the axis of
+    tokens, elsewhere. The gradient is summed over ranks. ValueError, on this rank, where x has another number of tokens
+    than the sharding deals to it; the others wait for it as long as the group's timeout says, and then raise RuntimeError.
+    """
+    tokens, mine = x.shape[_rows(x, dim)], len(sharding.ranks[dist.get_rank(group)].rows)
+    if tokens != mine:
+        raise ValueError(f"[collect] x must have the {mine} tokens of this rank but has {tokens}")
     whole: Tensor = _Collect.apply(x, sharding, group, _rows(x, dim))  # type: ignore[no-untyped-call]
     return whole

@@ -11,15 +11,15 @@ papers say of it, as conditions that are measured. docs/experiments.md is writte
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .scheme import Scheme, Sizes
-    from .task import Batch, Claim, Task
+    from .scheme import Scheme as Scheme, Sizes as Sizes
+    from .task import Batch as Batch, Claim as Claim, Task as Task
 
-__all__ = ["Batch", "Claim", "Scheme", "Sizes", "Task"]
+_NAMES = ("Batch", "Claim", "Scheme", "Sizes", "Task")
 
 
 def __getattr__(name: str) -> Any:
     """They need torch, which the command says where it is not there."""
-    if name not in __all__:
+    if name not in _NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from . import scheme, task
 

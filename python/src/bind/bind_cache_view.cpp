@@ -81,7 +81,8 @@ void bind_view(nb::module_& m) {
           },
           nb::arg("slot"), nb::arg("count").none() = nb::none(), nb::kw_only(),
           nb::arg("coordinates").none() = nb::none(),
-          nb::sig("def append(self, slot: int, count: int | None = None, *, coordinates: IndicesLike | None = None) -> "
+          nb::sig("def append(self, slot: int, count: int | None = None, *, coordinates: posenc._arrays.IndicesLike | "
+                  "None = None) -> "
                   "None"),
           "Tokens at the end, stored in rows slot, slot + 1, ...: `count` of them from next_position on, or with "
           "coordinates of their own, [axes, tokens].")
@@ -121,7 +122,7 @@ void bind_view(nb::module_& m) {
           nb::arg("other"), nb::sig("def __eq__(self, other: object) -> bool"));
   m.def(
       "view_rows", rows_of, nb::arg("views"), nb::arg("queries"),
-      nb::sig("def view_rows(views: collections.abc.Iterable[CacheView], queries: IndicesLike) -> "
+      nb::sig("def view_rows(views: collections.abc.Iterable[CacheView], queries: posenc._arrays.IndicesLike) -> "
               "dict[str, memoryview]"),
       "What attend takes of views, a sequence each, by the names of its arguments: block_table, cu_seqlens_q and _k, "
       "q_positions and k_positions, q_order and k_order. queries: of each view, how many of its last tokens ask, whose "

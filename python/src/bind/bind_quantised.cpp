@@ -147,8 +147,9 @@ void bind_quantised(nb::module_& m) {
       "take.");
   m.def("dequantise", &dequantise_call, nb::arg("x"), nb::kw_only(), nb::arg("paged") = false,
         nb::sig("def dequantise(x: Quantised, *, paged: bool = False) -> typing.Any"),
-        "The numbers of a quantised cache, float32, of its codes' library. paged: a tensor of rank 4 has pages, not a "
-        "batch. ValueError for arrays that do not fit each other.");
+        "The numbers of a quantised cache, float32, of its codes' library: [tokens, heads, channels], [batch, heads, "
+        "tokens, channels] or, with paged, [pages, tokens, heads, channels], as its codes are. ValueError for arrays "
+        "that do not fit each other.");
 }
 
 }  // namespace posenc::python

@@ -12,10 +12,10 @@ PAGES = {
     "docs/nn.md": 4,
     "docs/torch.md": 8,
     "docs/coming-from/flash-attn.md": 4,
-    "docs/coming-from/llama.cpp.md": 7,
+    "docs/coming-from/llama.cpp.md": 8,
     "docs/coming-from/rotary-embedding-torch.md": 4,
     "docs/coming-from/transformers.md": 5,
-    "docs/coming-from/vllm.md": 5,
+    "docs/coming-from/vllm.md": 6,
     "docs/tutorial-python.md": 7,
 }
 
