@@ -13,6 +13,7 @@
 #include "kernels/isa/floats_scalar.h"
 
 namespace posenc::kernels {
+// NOLINTBEGIN(misc-definitions-in-headers): one for each instruction set is what is wanted
 namespace {  // no function of these may leave the object
 
 constexpr float kNoScale = 0x1p-100F;
@@ -281,4 +282,5 @@ void encode_channels(const EncodeChannels& x) noexcept {
 }
 
 }  // namespace
+// NOLINTEND(misc-definitions-in-headers)
 }  // namespace posenc::kernels
