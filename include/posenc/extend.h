@@ -65,6 +65,8 @@ struct ExplainedKey {
 
 struct ExtensionStudy {
   std::string model;
+  std::string stack;       // that the rotation stands in, which is studied
+  std::int64_t layer = 0;  // and the layer, by its number
   std::int64_t from = 0;
   std::int64_t to = 0;
   std::int64_t pairs = 0;

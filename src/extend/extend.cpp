@@ -86,6 +86,8 @@ class Study {
     const Rope& rope = rope_at(plan_, place_);
     ExtensionStudy out;
     out.model = plan_.source.name.empty() ? plan_.model_type : plan_.source.name;
+    out.stack = plan_.stacks[place_.stack].name;
+    out.layer = layer_at(plan_, place_).index;
     out.from = stretch_.from;
     out.to = stretch_.to;
     out.pairs = rope.pairs();

@@ -50,6 +50,8 @@ std::string to_json(const ExtensionStudy& study) {
   json.begin_object();
   json.member("schema_version", kSchemaVersion);
   json.member("model", study.model);
+  json.member("stack", study.stack);
+  json.member("layer", study.layer);
   json.member("from", study.from);
   json.member("to", study.to);
   json.member("pairs", study.pairs);

@@ -65,8 +65,11 @@ std::string describe(const ExtensionStudy& study) {
   plan::TextLines lines;
   lines.add(0, formatted("{}: from {} to {} tokens, {:.4g} times", plan::ascii(study.model), study.from, study.to,
                          static_cast<double>(study.to) / static_cast<double>(study.from)));
-  lines.add(2, formatted("{} pairs, base {}; softmax over {} random keys {:.3g} nats; KV cache {:.4g} GiB in 16 bits",
-                         study.pairs, study.base, study.from, study.entropy_before, study.cache_bytes / kGibi));
+  lines.add(
+      2, formatted(
+             "{} layer {}: {} pairs, base {}; softmax over {} random keys {:.3g} nats; KV cache {:.4g} GiB in 16 bits",
+             study.stack, study.layer, study.pairs, study.base, study.from, study.entropy_before,
+             study.cache_bytes / kGibi));
   add_block(lines, study);
   add_ways(lines, study);
   lines.blank();

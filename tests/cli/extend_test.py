@@ -3,6 +3,7 @@ import cmath
 import json
 import math
 import pathlib
+import random
 import tempfile
 
 import tensors
@@ -125,6 +126,50 @@ class Extend(tool.ToolTest):
             one = way(found, name)
             words = [word for setting in one["settings"] for word in ("--set", setting)]
             self.assertAlmostEqual(one["entropy_of_given"], entropy(layer(*words, length=to), to), delta=1e-6, msg=name)
+
+    def test_entropies_of_weights(self):
+        """Scores of normal inputs are normal: over n keys of variance v a softmax is ln n - v / 2 wide."""
+        to, hidden, width = 512, 64, 16
+        def entropy(folder, gain=1.0, spread=1.0, bias=0.0, norms=None, **changes):
+            config = {**tool.SMALL, "max_position_embeddings": 256, **changes}
+            (folder / "config.json").write_text(json.dumps(config))
+            source = random.Random(3)
+            rows = {"q": 4 * width, "k": 2 * width}
+            parts = {f"model.layers.0.self_attn.{n}_proj.weight": tensors.Tensor(
+                "f32", (size, hidden), [source.gauss(0, spread) / math.sqrt(hidden) for _ in range(size * hidden)])
+                for n, size in rows.items()}
+            for n, size in rows.items() if bias else ():
+                parts[f"model.layers.0.self_attn.{n}_proj.bias"] = tensors.Tensor("f32", (size,), [bias] * size)
+            for n in "qk" if norms is not None else "":
+                parts[f"model.layers.0.self_attn.{n}_norm.weight"] = tensors.Tensor("f32", (width,), [norms] * width)
+            parts["model.layers.0.input_layernorm.weight"] = tensors.Tensor("f32", (hidden,), [gain] * hidden)
+            tensors.write_safetensors(folder / "model.safetensors", parts)
+            return study(folder, "--to", to, "--weights", folder)["ways"][0]["entropy_of_given"]
+
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            for gain, variance in ((0.0, 0.0), (1.0, 1.0), (1.2, 1.2**4)):
+                self.assertAlmostEqual(entropy(folder, gain), math.log(to) - variance / 2, delta=0.2 * variance + 1e-9)
+            gemma = {"model_type": "gemma", "head_dim": width}
+            self.assertAlmostEqual(entropy(folder, 0.25, **gemma), entropy(folder, 1.25), delta=1e-9)
+            # Behind a norm the lengths of rows say nothing; its gains do.
+            qwen3 = {"model_type": "qwen3", "head_dim": width}
+            self.assertAlmostEqual(entropy(folder, spread=30.0, norms=1.0, **qwen3), entropy(folder, norms=1.0, **qwen3), delta=1e-4)
+            self.assertLess(entropy(folder, norms=2.0, **qwen3), entropy(folder, norms=1.0, **qwen3) - 1)
+            # Of nothing but a bias, all queries and keys are one.
+            alone = entropy(folder, gain=0.0, bias=0.5)
+            for n, heads in (("q", 4), ("k", 2)):
+                tensors.write_npy(folder / f"{n}.npy", tensors.Tensor("f32", (1, heads, width), [0.5] * (heads * width)))
+            given = study(folder, "--to", to, "--q", folder / "q.npy", "--k", folder / "k.npy")
+            self.assertAlmostEqual(alone, given["ways"][0]["entropy_of_given"], delta=1e-9)
+            self.assertEqual((given["stack"], given["layer"]), ("decoder", 0))
+
+            words = ("extend", folder, "--to", to)
+            self.assert_fails(posenc(*words, "--weights", folder, "--q", "q", "--k", "k"), USAGE, "--weights stands instead of")
+            self.assert_fails(posenc(*words, "--weights", folder / "q.npy"), MALFORMED, "expected projections of the queries and keys of layer 0")
+            self.assert_fails(posenc("extend", "qwen3-8b", "--to", to, "--weights", folder), MALFORMED, "4096 and 1024 rows")
+            (folder / "model.safetensors").unlink()
+            self.assert_fails(posenc(*words, "--weights", folder), UNREADABLE, "got neither")
 
     def test_in_words(self):
         run = posenc("extend", "qwen3-8b", "--to", 131072)

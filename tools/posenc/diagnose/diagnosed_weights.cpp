@@ -5,7 +5,6 @@
 #include <deque>
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "posenc/diagnose_weights.h"
 #include "posenc/error.h"
 #include "posenc/tensor_file.h"
+#include "tensors/projection_names.h"
 #include "tensors/tensor_argument.h"
 
 namespace posenc::tool {
@@ -26,32 +26,6 @@ namespace {
 
 // Layers that are read at most: more say no more, and a large checkpoint takes its time.
 constexpr std::size_t kMostLayers = 8;
-
-// How names of projections of queries end, and those of keys: Hugging Face; GGUF; Meta and llama2.c.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kNames{
-    std::pair{std::string_view("q_proj.weight"), std::string_view("k_proj.weight")},
-    {"attn_q.weight", "attn_k.weight"},
-    {"attention.wq.weight", "attention.wk.weight"}};
-
-struct Names {
-  std::string q;
-  std::string k;
-};
-
-std::vector<Names> projections(const TensorFile& file) {
-  std::vector<Names> out;
-  for (const TensorEntry& info : file.tensors()) {
-    for (const auto& [q, k] : kNames) {
-      const std::string_view name = info.name;
-      if (!name.ends_with(q)) continue;
-      std::string other(name.substr(0, name.size() - q.size()));
-      other += k;
-      if (file.find(other) != nullptr) out.push_back({info.name, std::move(other)});
-      break;
-    }
-  }
-  return out;
-}
 
 // The model of a checkpoint: what --model says, a GGUF file itself, or what stands beside it.
 ModelWord model_word(const DiagnoseArguments& arguments) {
@@ -74,7 +48,7 @@ int run_diagnose_weights(const DiagnoseArguments& arguments) {
   std::string held;
   std::filesystem::path path(*arguments.weights);
   const TensorFile file = open_tensor_word({"--weights", path.string(), false}, path.string(), held);
-  const std::vector<Names> names = projections(file);
+  const std::vector<ProjectionNames> names = projections(file);
   if (names.empty()) {
     throw failure(kMalformed,
                   formatted("--weights: {}: expected projections of queries and keys (..q_proj.weight, attn_q.weight, "
@@ -83,7 +57,7 @@ int run_diagnose_weights(const DiagnoseArguments& arguments) {
   }
   std::deque<TensorData> data;
   std::vector<QueryKeyRows> rows;
-  for (const Names& one : names) {
+  for (const ProjectionNames& one : names) {
     if (rows.size() >= kMostLayers) break;
     std::array<ConstTensorView, 2> views{};
     for (const auto& [name, view] : {std::pair{&one.q, &views[0]}, {&one.k, &views[1]}}) {

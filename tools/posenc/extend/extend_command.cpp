@@ -2,10 +2,12 @@
 // and the exit code.
 #include "extend/extend_command.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "extend/evaluation.h"
+#include "extend/weight_rows.h"
 #include "line/exit_code.h"
 #include "line/formatted.h"
 #include "line/model_argument.h"
@@ -37,7 +39,17 @@ int run_extend(const ExtendArguments& arguments) {
       options.q = given[0].data.view();
       options.k = given[1].data.view();
     }
-    const ExtensionStudy study = study_extension(plan, options, is_set ? std::string() : read.config);
+    const std::string config = is_set ? std::string() : read.config;
+    ExtensionStudy study = study_extension(plan, options, config);
+    if (arguments.weights) {
+      const auto& layers = std::ranges::find(plan.stacks, study.stack, &Stack::name)->layers;
+      const LayerPlan& layer = *std::ranges::find_if(
+          layers, [&](const LayerPlan& one) { return one.index == study.layer && !one.rotate.empty(); });
+      const WeightRows rows = rows_of_weights(*arguments.weights, plan.model_type, layer);
+      options.q = rows.q_view;
+      options.k = rows.k_view;
+      study = study_extension(plan, options, config);
+    }
     std::string text = arguments.json ? to_json(study) : describe(study);
     if (arguments.checkpoint) {
       const Evaluation evaluation = evaluate(study, plan, arguments);

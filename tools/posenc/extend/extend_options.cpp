@@ -12,6 +12,7 @@ Command read_extend(const Given& given) {
                       .from = given.whole("--from", 1, kLargestLength),
                       .q = given.text("--q"),
                       .k = given.text("--k"),
+                      .weights = given.text("--weights"),
                       .checkpoint = given.text("--evaluate"),
                       .text = given.text_or("--text", ""),
                       .tokenizer = given.text("--tokenizer"),
@@ -20,6 +21,7 @@ Command read_extend(const Given& given) {
                       .json = given.has("--json")};
   if (out.checkpoint && !given.has("--text")) throw UsageError{"--evaluate needs a --text to measure the loss on"};
   if (out.q.has_value() != out.k.has_value()) throw UsageError{"--q and --k are given together, or neither"};
+  if (out.q && out.weights) throw UsageError{"--weights stands instead of --q and --k"};
   for (const char* const name : {"--text", "--tokenizer", "--results", "--windows"}) {
     if (!out.checkpoint && given.has(name)) throw UsageError{std::string(name) + " is for --evaluate"};
   }
@@ -47,6 +49,10 @@ CommandSpec extend_spec() {
                    .description = "Queries of the layer before its rotation, as for rotate: entropies are of these, "
                                   "too. [tokens, heads, head_dim]"},
                   {.names = "--k", .value = "FILE", .description = "Keys of the same"},
+                  {.names = "--weights",
+                   .value = "CHECKPOINT",
+                   .description = "Instead of these: entropies of the queries and keys that the layer's projections "
+                                  "make of random inputs. Safetensors, GGUF, or a folder"},
                   {.names = "--evaluate",
                    .value = "CHECKPOINT",
                    .description = "Measures each way: the loss by position, and the recall of a key, by a "

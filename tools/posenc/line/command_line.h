@@ -188,6 +188,7 @@ struct ExtendArguments {
   std::optional<std::int64_t> from;
   std::optional<std::string> q;  // words of tensors: both or neither
   std::optional<std::string> k;
+  std::optional<std::string> weights;     // instead of these: a checkpoint
   std::optional<std::string> checkpoint;  // to measure the ways with; of the others of these, none without it
   std::string text;
   std::optional<std::string> tokenizer;
