@@ -94,7 +94,14 @@ Change direction_change() {
 Rules backwards(const Context& in) {
   Rows made = in.made([&](std::size_t r) { return -in.expected.of_row[r]; });
   if (in.agrees(made)) return {rule(std::move(made), {direction_change()})};
-  if (in.expected.start_known || !in.expected.counted) return {};
+  if (!in.expected.counted) return {};
+  if (in.expected.start_known) {
+    const double k = std::nearbyint(-in.decoded.front().position - in.expected.of_row.front());
+    made = in.made([&](std::size_t r) { return -(in.expected.of_row[r] + k); });
+    const bool falls_from_zero = in.expected.of_row.front() + k >= 0;  // else these are tokens in reverse
+    if (k == 0.0 || !falls_from_zero || !in.agrees(made)) return {};
+    return {rule(std::move(made), {direction_change(), offset_change(k, in.start())})};
+  }
   const double first = in.decoded.front().position;
   made = in.made([&](std::size_t r) { return first - static_cast<double>(in.token(r)); });
   if (first >= 0 || !in.agrees(made)) return {};  // positions that only fall are tokens in reverse
@@ -137,7 +144,8 @@ double rounded_slope(Slope slope) {
 Rules scaled(const Context& in) {
   const double m = rounded_slope(slope(
       in, [&](std::size_t r) { return in.expected.of_row[r]; }, 0.0));
-  if (m == 1.0 || m == 0.0 || m == -1.0) return {};
+  // The other way is a direction, and at another place than expected.
+  if (m == 1.0 || m <= 0.0) return {};
   Rows made = in.made([&](std::size_t r) { return m * in.expected.of_row[r]; });
   if (!in.agrees(made)) return {};
   Rules out;
