@@ -12,6 +12,7 @@ namespace posenc::inline v0_2::port {
 namespace {
 
 struct PairFactor {
+  std::size_t pair;
   double factor;
   double error;  // allowed
   double weight;
@@ -36,10 +37,25 @@ std::vector<PairFactor> pair_factors(const MeasuredTable& table, const Frequency
     const double mean_variance = variance / weight;
     const double excess = mean_variance * static_cast<double>(table.rows) / (2 * weight);
     const double factor = table.factor[p];
-    out.push_back(
-        {factor, std::sqrt(2 * t * mean_variance / weight) + excess + factor * (table.after_unit + 0x1p-22), weight});
+    out.push_back({p, factor,
+                   std::sqrt(2 * t * mean_variance / weight) + excess + factor * (table.after_unit + 0x1p-22), weight});
   }
   return out;
+}
+
+// Whether the lengths that a hypothesis makes of each pair are those that were measured.
+bool follows(const MeasuredTable& table, const std::vector<PairFactor>& factors, const Hypothesis& hypothesis) {
+  const auto z = predicted(table, hypothesis);
+  return std::ranges::all_of(factors, [&](const PairFactor& one) {
+    double up = 0.0;
+    double down = 0.0;
+    for (std::size_t r = 0; r < table.rows; ++r) {
+      const std::size_t cell = table.at(r, one.pair);
+      up += table.weight[cell] * std::abs(z[cell]);
+      down += table.weight[cell];
+    }
+    return std::fabs(up / down - one.factor) <= one.error;
+  });
 }
 
 }  // namespace
@@ -78,8 +94,18 @@ std::optional<Change> factor_change(const MeasuredTable& table, const Explanatio
     return out;
   }
   if (all(mean)) {
+    // What five digits do not tell from the plan's is not another factor.
+    if (formatted("{:.5g}", mean) == formatted("{:.5g}", planned)) return {};
     out.found = formatted("{:.5g}", mean);
     return out;
+  }
+  // A table that was rounded, or carried from position to position, has no one length: that is its precision.
+  for (int i = 0; i < kSteps; ++i) {
+    const auto steps = static_cast<Steps>(i);
+    if (steps == Steps::exact) continue;
+    if (follows(table, factors, {&explanation.frequencies, &explanation.places, &explanation.axis_of_pair, steps})) {
+      return {};
+    }
   }
   const auto [low, high] = std::ranges::minmax_element(factors, {}, &PairFactor::factor);
   out.found = formatted("differs from pair to pair, from {:.4g} to {:.4g}", low->factor, high->factor);

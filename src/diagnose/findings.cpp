@@ -166,8 +166,8 @@ bool is_open(const PortFinding& finding) {
 
 bool is_permutation(const PortFinding& finding) { return finding.expected == kChannelsStay; }
 
-void add_unsound(const Report& report, Diagnosis& out) {
-  const Unsound found = unsound(report.table);
+void add_unsound(const Report& report, Diagnosis& out, const Hypothesis* explained) {
+  const Unsound found = unsound(report.table, explained);
   const auto add = [&](Change change, Support support) {
     out.findings.push_back(with_support(report, change, confidence_among(1), 0.0, support));
   };
@@ -203,6 +203,8 @@ void add_explained(const Report& report, const Explained& explained, Diagnosis& 
   const Explanation& best = *std::ranges::min_element(all, {}, &Explanation::rest);
   out.unexplained = share_of(report.table, best.rest);
   const FoundPrecision precision = found_precision(report.table, best);
+  const Hypothesis hypothesis{&best.frequencies, &best.places, &best.axis_of_pair,
+                              best.steps == Steps::exact ? precision.as_good.front() : best.steps};
   const double confidence = confidence_among(all.size());
   if (!report.expected.rope) {
     for (const Change& change : report.shape) {
@@ -214,7 +216,7 @@ void add_explained(const Report& report, const Explained& explained, Diagnosis& 
       out.undecided.push_back(formatted("{} hypotheses leave no more than noise", all.size()));
       out.dump = dump_words(report);
     }
-    add_unsound(report, out);
+    add_unsound(report, out, &hypothesis);
     return;
   }
   const bool plan = is_plan(all.front());
@@ -246,7 +248,7 @@ void add_explained(const Report& report, const Explained& explained, Diagnosis& 
                                        "make frequencies, angles, cos and sin in float32, and convert last"},
                                       confidence, best.rest));
   }
-  add_unsound(report, out);
+  add_unsound(report, out, &hypothesis);
   for (const std::string& sentence : explained.alike) out.undecided.push_back(sentence);
   out.verdict = out.findings.empty() ? PortVerdict::as_the_plan : PortVerdict::differs;
   if (!plan && report.shape.empty() && all.size() > kNamedTogether && !agree_in_a_fact(all)) {
@@ -298,7 +300,7 @@ void add_unexplained(const Report& report, Diagnosis& out) {
   }
   out.findings.push_back(finding_of(report, change, confidence_among(1), 0.0));
   out.findings.back().unexplained = out.unexplained;
-  add_unsound(report, out);
+  add_unsound(report, out, nullptr);
   if (!report.expected.rope) out.dump = dump_words(report);
 }
 

@@ -32,7 +32,8 @@ bool is_open(const PortFinding& finding);
 bool is_permutation(const PortFinding& finding);
 
 // What is wrong beside the angles, of tables that are explained or not.
-void add_unsound(const Report& report, Diagnosis& out);
+// `explained`: what holds, or null; its lengths are not counted as what heads do not share.
+void add_unsound(const Report& report, Diagnosis& out, const Hypothesis* explained);
 
 PortFinding finding_of(const Report& report, const Change& change, double confidence, double rest);
 

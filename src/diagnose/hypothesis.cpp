@@ -34,6 +34,58 @@ Z rounded(Z z, Round round) {
   return {round(z.real()), round(z.imag())};
 }
 
+// What the arithmetic of `steps` rounds to what.
+enum class Grid : std::uint8_t { none, float32, bfloat16, float16 };
+struct Grids {
+  Grid place = Grid::none;
+  Grid frequency = Grid::none;
+  Grid angle = Grid::none;
+  Grid table = Grid::none;
+};
+
+Grids grids_of(Steps steps) {
+  constexpr Grid kNone = Grid::none;
+  constexpr Grid kFloat = Grid::float32;
+  constexpr Grid kShort = Grid::bfloat16;
+  constexpr Grid kHalf = Grid::float16;
+  switch (steps) {
+    case Steps::exact: return {};
+    case Steps::float32: return {kNone, kFloat, kFloat, kFloat};
+    case Steps::float32_table: return {kNone, kNone, kNone, kFloat};
+    case Steps::bfloat16_table: return {kNone, kFloat, kFloat, kShort};
+    case Steps::float16_table: return {kNone, kFloat, kFloat, kHalf};
+    case Steps::bfloat16_frequencies: return {kNone, kShort, kFloat, kFloat};
+    case Steps::float16_frequencies: return {kNone, kHalf, kFloat, kFloat};
+    case Steps::bfloat16_angles: return {kShort, kShort, kShort, kShort};
+    case Steps::float16_angles: return {kHalf, kHalf, kHalf, kHalf};
+    case Steps::bfloat16_products: return {kNone, kFloat, kShort, kFloat};
+    case Steps::float16_products: return {kNone, kFloat, kHalf, kFloat};
+    case Steps::bfloat16_products_of_frequencies: return {kNone, kShort, kShort, kFloat};
+    case Steps::float16_products_of_frequencies: return {kNone, kHalf, kHalf, kFloat};
+    case Steps::bfloat16_products_of_both: return {kShort, kShort, kShort, kFloat};
+    case Steps::float16_products_of_both: return {kHalf, kHalf, kHalf, kFloat};
+    case Steps::float32_recurrence:
+    case Steps::float32_recurrence_exact:
+    case Steps::float32_sums: return {kNone, kFloat, kFloat, kFloat};
+  }
+  return {};
+}
+
+bool is_short(Grid grid) { return grid == Grid::bfloat16 || grid == Grid::float16; }
+
+double on_grid(Grid grid, double x) {
+  switch (grid) {
+    case Grid::none: return x;
+    case Grid::float32: return in_float(x);
+    case Grid::bfloat16: return in_bfloat16(x);
+    case Grid::float16: return in_float16(x);
+  }
+  return x;
+}
+
+// By so much, relatively, frequencies and products in float32 steps differ from those in others.
+constexpr double kFloatSteps = 0x1p-20;
+
 // Frequencies as float32 code has them: the rope's own float steps, or the list rounded.
 std::vector<double> float_frequencies(const FrequencyList& list) {
   std::vector<double> out = list.inv_freq;
@@ -51,9 +103,11 @@ std::vector<double> float_frequencies(const FrequencyList& list) {
 }
 
 // One position's cos and sin from the one before it. The runs of positions that count by one are followed.
-std::vector<Z> recurrence(const MeasuredTable& table, const Hypothesis& hypothesis, bool sums) {
+std::vector<Z> recurrence(const MeasuredTable& table, const Hypothesis& hypothesis) {
+  const bool sums = hypothesis.steps == Steps::float32_sums;
+  const bool exact = hypothesis.steps == Steps::float32_recurrence_exact;
   std::vector<Z> z = predicted(table, {hypothesis.frequencies, hypothesis.places, hypothesis.axis_of_pair});
-  const std::vector<double> f = float_frequencies(*hypothesis.frequencies);
+  const std::vector<double> f = exact ? hypothesis.frequencies->inv_freq : float_frequencies(*hypothesis.frequencies);
   const std::vector<double>& places = hypothesis.places->axes.front();
   double most = 0.0;
   for (const double x : places) most = std::max(most, x);
@@ -62,7 +116,8 @@ std::vector<Z> recurrence(const MeasuredTable& table, const Hypothesis& hypothes
   std::vector<std::complex<float>> column(length);
   for (std::size_t p = 0; p < table.pairs; ++p) {
     const auto step = static_cast<float>(f[p]);
-    const std::complex<float> by(std::cos(step), std::sin(step));
+    const std::complex<float> by(exact ? std::complex<float>(turned(f[p], 1.0))
+                                       : std::complex<float>(std::cos(step), std::sin(step)));
     float angle = 0.0F;
     column[0] = {1.0F, 0.0F};
     for (std::size_t i = 1; i < length; ++i) {
@@ -101,14 +156,11 @@ std::vector<Z> predicted_by_place(const MeasuredTable& table, const Hypothesis& 
 
 std::vector<Z> predicted(const MeasuredTable& table, const Hypothesis& h) {
   if (h.frequencies->at_place) return predicted_by_place(table, h);
-  if (h.steps == Steps::float32_recurrence) return recurrence(table, h, false);
-  if (h.steps == Steps::float32_sums) return recurrence(table, h, true);
+  if (is_carried(h.steps)) return recurrence(table, h);
+  const Grids grids = grids_of(h.steps);
   std::vector<double> f = h.frequencies->inv_freq;
-  const bool exact = h.steps == Steps::exact || h.steps == Steps::float32_table;
-  if (!exact) f = float_frequencies(*h.frequencies);
-  const bool short_frequencies = h.steps == Steps::bfloat16_frequencies || h.steps == Steps::bfloat16_angles;
-  const bool half_frequencies = h.steps == Steps::float16_frequencies || h.steps == Steps::float16_angles;
-  for (double& x : f) x = short_frequencies ? in_bfloat16(x) : half_frequencies ? in_float16(x) : x;
+  if (grids.frequency != Grid::none) f = float_frequencies(*h.frequencies);
+  for (double& x : f) x = on_grid(grids.frequency, x);
   std::vector<Z> out(table.rows * table.pairs);
   for (std::size_t p = 0; p < table.pairs; ++p) {
     const std::size_t axis =
@@ -120,24 +172,21 @@ std::vector<Z> predicted(const MeasuredTable& table, const Hypothesis& h) {
       if (h.steps != Steps::exact && std::fabs(factor - nominal) < 0x1p-8 * nominal) factor = nominal;
     }
     for (std::size_t r = 0; r < table.rows; ++r) {
-      Z& z = out[table.at(r, p)];
-      switch (h.steps) {
-        case Steps::exact: z = turned(places[r] * f[p], factor); break;
-        case Steps::float32_table: z = factor * rounded(turned(places[r] * f[p], 1.0), in_float); break;
-        case Steps::float32:
-        case Steps::bfloat16_frequencies:
-        case Steps::float16_frequencies: z = factor * rounded(turned(in_float(places[r] * f[p]), 1.0), in_float); break;
-        case Steps::bfloat16_table: z = rounded(turned(in_float(places[r] * f[p]), factor), in_bfloat16); break;
-        case Steps::float16_table: z = rounded(turned(in_float(places[r] * f[p]), factor), in_float16); break;
-        case Steps::bfloat16_angles:
-          z = rounded(turned(in_bfloat16(in_bfloat16(places[r]) * f[p]), factor), in_bfloat16);
-          break;
-        case Steps::float16_angles:
-          z = rounded(turned(in_float16(in_float16(places[r]) * f[p]), factor), in_float16);
-          break;
-        case Steps::float32_recurrence:
-        case Steps::float32_sums: break;
+      const std::size_t cell = table.at(r, p);
+      const double exact = on_grid(grids.place, places[r]) * f[p];
+      const auto z = [&](double angle) {
+        if (grids.table == Grid::none) return turned(angle, factor);
+        if (grids.table == Grid::float32) return factor * rounded(turned(angle, 1.0), in_float);
+        return rounded(turned(angle, factor), [&](double x) { return on_grid(grids.table, x); });
+      };
+      if (!is_short(grids.angle)) {
+        out[cell] = z(on_grid(grids.angle, exact));
+        continue;
       }
+      // float32 steps before a coarse rounding may lead to either neighbour: that which was measured.
+      const Z below = z(on_grid(grids.angle, exact * (1 - kFloatSteps)));
+      const Z above = z(on_grid(grids.angle, exact * (1 + kFloatSteps)));
+      out[cell] = std::norm(below - table.c[cell]) < std::norm(above - table.c[cell]) ? below : above;
     }
   }
   return out;
@@ -200,7 +249,7 @@ Judged judge(const MeasuredTable& table, const Hypothesis& h, const JudgeOptions
 }
 
 // Rounding varies by four within a power of two, u^2 y^2 / 12 to u^2 y^2 / 3, so that much of pairs may differ.
-Unsound unsound(const MeasuredTable& table) {
+Unsound unsound(const MeasuredTable& table, const Hypothesis* explained) {
   constexpr double kWithinBinade = 4.0;
   Unsound out;
   const double t = level_of(static_cast<double>(table.rows + table.pairs));
@@ -213,11 +262,15 @@ Unsound unsound(const MeasuredTable& table) {
       rows[r].add(variance, table.row_freedom / static_cast<double>(table.pairs));
     }
   }
+  std::optional<Judged> judged;
+  if (explained != nullptr) judged = judge(table, *explained);
   for (std::size_t p = 0; p < table.pairs; ++p) {
-    if (table.pair_rest[p] > pairs[p].bound(t)) out.pairs.push_back(p);
+    const bool holds = judged && judged->pair_holds[p] != 0;
+    if ((holds ? table.pair_between : table.pair_rest)[p] > pairs[p].bound(t)) out.pairs.push_back(p);
   }
   for (std::size_t r = 0; r < table.rows; ++r) {
-    if (table.row_rest[r] > rows[r].bound(t)) out.rows.push_back(r);
+    const bool holds = judged && judged->row_holds[r] != 0;
+    if ((holds ? table.row_between : table.row_rest)[r] > rows[r].bound(t)) out.rows.push_back(r);
   }
   Variances outside;
   outside.add(kWithinBinade * table.common, table.outside_count);

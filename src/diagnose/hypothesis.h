@@ -57,10 +57,17 @@ enum class Steps : std::uint8_t {
   float16_frequencies,
   bfloat16_angles,  // all of it
   float16_angles,
-  float32_recurrence,  // each position's cos and sin from those before it, by one complex product
-  float32_sums,        // each position's angle from that before it, by one addition
+  bfloat16_products,  // the product of position and frequency alone; cos and sin in float32
+  float16_products,
+  bfloat16_products_of_frequencies,  // and of frequencies that were rounded before
+  float16_products_of_frequencies,
+  bfloat16_products_of_both,  // and of positions that were rounded, too
+  float16_products_of_both,
+  float32_recurrence,        // each position's cos and sin from those before it, by one complex product
+  float32_recurrence_exact,  // the same from the first step's cos and sin in float64, rounded
+  float32_sums,              // each position's angle from that before it, by one addition
 };
-inline constexpr int kSteps = 11;
+inline constexpr int kSteps = 18;
 
 struct Hypothesis {
   const FrequencyList* frequencies = nullptr;
@@ -68,6 +75,11 @@ struct Hypothesis {
   const std::vector<std::int32_t>* axis_of_pair = nullptr;  // [pairs] or empty
   Steps steps = Steps::exact;
 };
+
+// Carried from position to position, so that errors grow with the place.
+constexpr bool is_carried(Steps steps) {
+  return steps == Steps::float32_recurrence || steps == Steps::float32_recurrence_exact || steps == Steps::float32_sums;
+}
 
 // z of all cells: [rows, pairs].
 std::vector<std::complex<double>> predicted(const MeasuredTable& table, const Hypothesis& hypothesis);
@@ -98,6 +110,8 @@ struct Unsound {
   std::vector<std::size_t> pairs, rows;
   bool outside = false;  // channels outside the pairs changed
 };
-Unsound unsound(const MeasuredTable& table);
+// `explained`: whose lengths are those of c, so that only what heads do not share counts in pairs and rows where it
+// holds; null: c has one length a pair.
+Unsound unsound(const MeasuredTable& table, const Hypothesis* explained = nullptr);
 
 }  // namespace posenc::inline v0_2::port

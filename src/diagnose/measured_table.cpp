@@ -70,6 +70,8 @@ void find_factors(MeasuredTable& table, const std::vector<double>& cell_rest, st
   }
   table.pair_rest.assign(table.pairs, 0.0);
   table.row_rest.assign(table.rows, 0.0);
+  table.pair_between.assign(table.pairs, 0.0);
+  table.row_between.assign(table.rows, 0.0);
   for (std::size_t r = 0; r < table.rows; ++r) {
     for (std::size_t p = 0; p < table.pairs; ++p) {
       const std::size_t cell = table.at(r, p);
@@ -77,6 +79,8 @@ void find_factors(MeasuredTable& table, const std::vector<double>& cell_rest, st
       const double rest = cell_rest[cell] + table.weight[cell] * off * off;
       table.pair_rest[p] += rest;
       table.row_rest[r] += rest;
+      table.pair_between[p] += cell_rest[cell];
+      table.row_between[r] += cell_rest[cell];
     }
   }
   const double each = 2.0 * static_cast<double>(heads) - 1.0;

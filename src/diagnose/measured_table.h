@@ -28,7 +28,8 @@ struct MeasuredTable {
 
   // Sums of squares that no angle explains, of each pair and of each row: over heads, and |c| against the factor.
   std::vector<double> pair_rest, row_rest;
-  double pair_freedom = 0.0;  // of one pair; of a row it is that times pairs over rows
+  std::vector<double> pair_between, row_between;  // of these, what heads do not share: without |c| against the factor
+  double pair_freedom = 0.0;                      // of one pair; of a row it is that times pairs over rows
   double row_freedom = 0.0;
 
   // Variance of the noise of an element in a cell of weight w: the larger of a part that all have in common and of one

@@ -13,7 +13,7 @@ namespace {
 // Sums and products that are carried from position to position err more the farther they are. Up to what float32 angles
 // err by, float32 angles they may be: no two libraries round their frequencies alike.
 bool errs_as_float32(const MeasuredTable& table, const Explanation& explanation, Steps steps) {
-  if (steps != Steps::float32_recurrence && steps != Steps::float32_sums) return false;
+  if (!is_carried(steps)) return false;
   Hypothesis hypothesis{&explanation.frequencies, &explanation.places, &explanation.axis_of_pair, Steps::exact};
   const auto exact = predicted(table, hypothesis);
   hypothesis.steps = steps;
@@ -43,7 +43,14 @@ double unit_of(Steps steps) {
     case Steps::float16_frequencies:
     case Steps::bfloat16_angles:
     case Steps::float16_angles:
+    case Steps::bfloat16_products:
+    case Steps::float16_products:
+    case Steps::bfloat16_products_of_frequencies:
+    case Steps::float16_products_of_frequencies:
+    case Steps::bfloat16_products_of_both:
+    case Steps::float16_products_of_both:
     case Steps::float32_recurrence:
+    case Steps::float32_recurrence_exact:
     case Steps::float32_sums: return 1.0;
   }
   return 0.0;
@@ -60,9 +67,16 @@ std::string_view words(Steps steps) noexcept {
     case Steps::float16_table: return "float16 table";
     case Steps::bfloat16_frequencies: return "bfloat16 frequencies";
     case Steps::float16_frequencies: return "float16 frequencies";
-    case Steps::bfloat16_angles: return "bfloat16 angles";
-    case Steps::float16_angles: return "float16 angles";
-    case Steps::float32_recurrence: return "float32 recurrence";
+    case Steps::bfloat16_angles:
+    case Steps::bfloat16_products:
+    case Steps::bfloat16_products_of_frequencies:
+    case Steps::bfloat16_products_of_both: return "bfloat16 angles";
+    case Steps::float16_angles:
+    case Steps::float16_products:
+    case Steps::float16_products_of_frequencies:
+    case Steps::float16_products_of_both: return "float16 angles";
+    case Steps::float32_recurrence:
+    case Steps::float32_recurrence_exact: return "float32 recurrence";
     case Steps::float32_sums: return "float32 sums of angles";
   }
   return "";
@@ -84,7 +98,9 @@ FoundPrecision found_precision(const MeasuredTable& table, const Explanation& ex
     return unit_of(steps) > 0x1p-24 && unit_of(steps) > table.after_unit && !errs_as_float32(table, explanation, steps);
   });
   std::vector<std::string> names;
-  for (const Steps steps : out.as_good) names.emplace_back(words(steps));
+  for (const Steps steps : out.as_good) {
+    if (std::ranges::find(names, words(steps)) == names.end()) names.emplace_back(words(steps));
+  }
   out.words = joined(names, " or ");
   return out;
 }

@@ -46,6 +46,9 @@ Outcome outcome(const Fault& fault, const Diagnosis& d) {
   const bool named = std::ranges::any_of(d.findings, [&](const PortFinding& f) {
     return std::ranges::find(fault.facts, f.fact) != fault.facts.end() && !is_open(f);
   });
+  // What is but rounded coarsely is nothing else besides.
+  const bool more = std::ranges::any_of(d.findings, [](const PortFinding& f) { return f.fact != PortFact::precision; });
+  if (only_precision && named && more) return Outcome::wrong;
   if (fault.facts.empty()) return open ? Outcome::named : Outcome::wrong;
   if (named) return Outcome::named;
   // A fact that is less likely than all others together is no name.

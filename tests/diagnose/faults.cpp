@@ -293,6 +293,10 @@ std::vector<Fault> frequency_faults() {
                            }));
   for (const auto& [name, steps] : {std::pair{"bfloat16 angles", PortSteps::bfloat16_angles},
                                     {"bfloat16 frequencies", PortSteps::bfloat16_frequencies},
+                                    {"bfloat16 products", PortSteps::bfloat16_products},
+                                    {"bfloat16 products of frequencies", PortSteps::bfloat16_products_of_frequencies},
+                                    {"bfloat16 products of both", PortSteps::bfloat16_products_of_both},
+                                    {"float16 products", PortSteps::float16_products},
                                     {"float32 recurrence", PortSteps::recurrence}}) {
     const PortSteps taken = steps;
     out.push_back(port_fault(name, {PortFact::precision}, [taken](Port& port, const PortedPlan& plan, const Tensor& x) {

@@ -127,6 +127,10 @@ Tensor rotated(const Port& port, const Tensor& before) {
             double angle = f32(f32(position) * f);
             if (port.steps == PortSteps::bfloat16_angles) angle = bf16(bf16(position) * bf16(f));
             if (port.steps == PortSteps::bfloat16_frequencies) angle = f32(position * bf16(f));
+            if (port.steps == PortSteps::bfloat16_products) angle = bf16(position * port.inv_freq[p]);
+            if (port.steps == PortSteps::bfloat16_products_of_frequencies) angle = bf16(position * bf16(f));
+            if (port.steps == PortSteps::bfloat16_products_of_both) angle = bf16(bf16(position) * bf16(f));
+            if (port.steps == PortSteps::float16_products) angle = half(position * port.inv_freq[p]);
             if (port.steps == PortSteps::float16_angles) angle = half(half(position) * half(f));
             cosine = f32(std::cos(angle));
             sine = f32(std::sin(angle));

@@ -56,6 +56,10 @@ enum class PortSteps {
   bfloat16_angles,
   bfloat16_frequencies,
   float16_angles,
+  bfloat16_products,  // cos and sin stay as they are
+  bfloat16_products_of_frequencies,
+  bfloat16_products_of_both,
+  float16_products,
   recurrence
 };
 
