@@ -1,18 +1,20 @@
 // What one query's pass over keys and values costs where memory costs nothing, against reading them: 32 heads on 8 key
-// heads of 128 channels, by the kernels of attend (kernels/decode_loop.h), which alternate with their parts. Where
-// a part takes longer than reading by itself, no order of reading can reach the speed of reading.
+// heads of 128 channels, by the kernels of attend (kernels/decode_loop.h; codes/code_loop.h for quantised caches), which
+// alternate with their parts. Where a part takes longer than reading by itself, no order of reading can reach the speed
+// of reading.
 //
 // usage: bench_decode_floors [KEYS]          4096 unless told, a multiple of 64
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cpu/machine/dispatch.h"
 #include "huge_memory.h"
+#include "kernels/codes/codes.h"
 #include "kernels/kernels.h"
 #include "multiply_add.h"
 #include "read_memory.h"
@@ -23,6 +25,8 @@ namespace {
 using posenc::Products;
 using posenc::bench::Candidate;
 using posenc::bench::HugeMemory;
+using posenc::kernels::Codes;
+using posenc::kernels::DecodeCodes;
 using posenc::kernels::DecodeLanes;
 using posenc::kernels::Element;
 
@@ -33,6 +37,26 @@ constexpr std::int64_t kKeyHeads = 8;
 constexpr std::int64_t kHeadDim = 128;
 constexpr std::int64_t kTile = 64;
 constexpr std::int64_t kBytesAhead = 16 << 10;  // as cpu/attend/decode_products.cpp has it
+
+// How keys and values are stored: in elements, or codes.
+struct Stored {
+  const char* name;
+  Element element = Element::f32;
+  std::optional<Codes> codes{};
+  std::int64_t row_bytes = 0;                         // of a head
+  std::int64_t unit = 1;                              // bytes of what strides count
+  std::int64_t line = posenc::kernels::kLineBytes;    // fetched beside as many channels (cpu/attend/decode_products.cpp)
+  bool has_scales = false;                            // for each token and head
+};
+constexpr Stored kStored[] = {
+    {.name = "f32", .element = Element::f32, .row_bytes = 4 * kHeadDim, .unit = 4},
+    {.name = "f16", .element = Element::f16, .row_bytes = 2 * kHeadDim, .unit = 2},
+    {.name = "bf16", .element = Element::bf16, .row_bytes = 2 * kHeadDim, .unit = 2},
+    {.name = "int8", .codes = Codes::int8, .row_bytes = kHeadDim, .has_scales = true},
+    {.name = "int4", .codes = Codes::int4, .row_bytes = kHeadDim / 2, .has_scales = true},
+    {.name = "q8_0", .codes = Codes::q8_0, .row_bytes = kHeadDim / 32 * 34, .line = 34},
+    {.name = "q4_0", .codes = Codes::q4_0, .row_bytes = kHeadDim / 32 * 18, .line = 36},
+};
 
 // What a pass leaves out. stays: keys and values are in L1, so memory costs nothing. has_scores: with the softmax.
 struct Way {
@@ -45,18 +69,17 @@ struct Way {
 // call does besides (checks, masks, threads).
 class Pass {
  public:
-  Pass(const posenc::kernels::KernelTable& kernels, Element element, std::int64_t keys)
+  Pass(const posenc::kernels::KernelTable& kernels, const Stored& stored, std::int64_t keys)
       : kernels_(kernels),
-        element_(element),
+        stored_(stored),
         keys_(keys),
-        bytes_(element == Element::f32 ? 4 : 2),
         k_(size(keys)),
         v_(size(keys)),
         own_(std::size_t{1} << 20U) {}
 
   // Products of bfloat16 in pairs, which are exact where queries and keys are stored so.
   bool has_pairs() const {
-    return element_ == Element::bf16 && kernels_.pairs != nullptr && kernels_.pairs->decode_dots != nullptr;
+    return !stored_.codes && stored_.element == Element::bf16 && kernels_.pairs != nullptr && kernels_.pairs->decode_dots != nullptr;
   }
 
   // Keys and values of zeros.
@@ -65,13 +88,20 @@ class Pass {
     for (std::int64_t key = 0; key < keys_; key += kTile) {
       DecodeLanes keys = tile(k_.data(), key, way);
       if (way.rotates) keys.rotation = {.cos = angles(), .row = kHeadDim, .pairs = kHeadDim / 2};
-      if (has_pairs() && !way.rotates) {
+      if (stored_.codes) {
+        kernels_.codes->decode_dots(codes_of(keys));
+      } else if (has_pairs() && !way.rotates) {
         kernels_.pairs->decode_dots({.of = keys, .b = reinterpret_cast<const std::uint16_t*>(q()), .by = scale()});
       } else {
         kernels_.attention->decode_dots(keys);
       }
       if (way.has_scores) softmax();
-      kernels_.attention->decode_weighted(tile(v_.data(), key, way));
+      const DecodeLanes values = tile(v_.data(), key, way);
+      if (stored_.codes) {
+        kernels_.codes->decode_weighted(codes_of(values));
+      } else {
+        kernels_.attention->decode_weighted(values);
+      }
     }
   }
 
@@ -97,7 +127,7 @@ class Pass {
 
  private:
   // Bytes of the keys, or of the values, of so many tokens.
-  std::size_t size(std::int64_t keys) const { return static_cast<std::size_t>(keys * kKeyHeads * kHeadDim * bytes_); }
+  std::size_t size(std::int64_t keys) const { return static_cast<std::size_t>(keys * kKeyHeads * stored_.row_bytes); }
 
   // Parts of memory that stay in the first cache, some lines apart.
   float* part(int n) const { return reinterpret_cast<float*>(own_.data()) + n * (kHeads * kHeadDim + 16); }
@@ -107,15 +137,16 @@ class Pass {
   float* scale() const { return part(3); }
   float* max() const { return part(3) + kHeads; }
   float* sum() const { return part(3) + 2 * kHeads; }
-  float* angles() const { return part(4); }  // [kTile][kHeadDim]
+  float* angles() const { return part(4); }   // [kTile][kHeadDim]
+  float* weights() const { return part(6); }  // [kTile][kHeads]
 
   // 64 rows of keys or of values, as attend hands them to the kernels, with what is prefetched beside them.
   DecodeLanes tile(const char* data, std::int64_t key, const Way& way) const {
-    const std::int64_t row = kKeyHeads * kHeadDim;
-    DecodeLanes out{.element = element_,
-                    .a = data + (way.stays ? 0 : key * row * bytes_),
-                    .a_row = way.stays ? 0 : row,
-                    .a_head = kHeadDim,
+    const std::int64_t row_bytes = kKeyHeads * stored_.row_bytes;
+    DecodeLanes out{.element = stored_.element,
+                    .a = data + (way.stays ? 0 : key * row_bytes),
+                    .a_row = way.stays ? 0 : row_bytes / stored_.unit,
+                    .a_head = stored_.row_bytes / stored_.unit,
                     .b = q(),
                     .c = scores(),
                     .p = scores(),
@@ -127,10 +158,20 @@ class Pass {
                     .each = kHeads / kKeyHeads};
     if (way.stays || key + kTile >= keys_) return out;
     out.ahead = static_cast<const char*>(out.a) + kBytesAhead;
-    out.ahead_next = posenc::kernels::kDecodeRows * row * bytes_;
-    out.ahead_head = posenc::kernels::kDecodeRows * kHeadDim * bytes_;
-    out.ahead_row = posenc::kernels::kLineBytes;
-    out.ahead_line = posenc::kernels::kDecodeRows * posenc::kernels::kLineBytes;
+    out.ahead_next = posenc::kernels::kDecodeRows * row_bytes;
+    out.ahead_head = posenc::kernels::kDecodeRows * stored_.row_bytes;
+    out.ahead_row = stored_.line;
+    out.ahead_line = posenc::kernels::kDecodeRows * stored_.line;
+    return out;
+  }
+
+  // The same of a quantised cache, with a scale for each token and head where the codes have none among them.
+  DecodeCodes codes_of(const DecodeLanes& lanes) const {
+    DecodeCodes out{.of = lanes, .codes = *stored_.codes, .weights = weights()};
+    if (!stored_.has_scales) return out;
+    out.scale = scales_.data();
+    out.scale_row = kKeyHeads;
+    out.scale_head = 1;
     return out;
   }
 
@@ -145,15 +186,15 @@ class Pass {
   }
 
   const posenc::kernels::KernelTable& kernels_;
-  Element element_;
+  Stored stored_;
   std::int64_t keys_;
-  std::int64_t bytes_;  // of an element
   HugeMemory k_, v_, own_;
+  std::vector<float> scales_ = std::vector<float>(kTile * kKeyHeads, 1.0F);  // those of a tile
 };
 
 // "of memory bandwidth": the time of reading over that of the part. Below 1, the part alone takes longer than reading.
-void measure(const posenc::kernels::KernelTable& kernels, Element element, const std::string& name, std::int64_t keys) {
-  const Pass pass(kernels, element, keys);
+void measure(const posenc::kernels::KernelTable& kernels, const Stored& stored, std::int64_t keys) {
+  const Pass pass(kernels, stored, keys);
   std::vector<Candidate> candidates{{.name = "multiply-adds on registers", .run = [&] { pass.multiply_registers(); }}};
   candidates.push_back({.name = "softmax", .run = [&] { pass.exponentials(); }});
   const auto add = [&](const char* of, const Way& way) {
@@ -166,7 +207,7 @@ void measure(const posenc::kernels::KernelTable& kernels, Element element, const
   add("the same, keys rotated", {.rotates = true});
   candidates.push_back({.name = "reading", .run = [&] { pass.read(); }});
   take_turns(candidates, kRounds);
-  std::printf("%s, %d keys%s\n", name.c_str(), static_cast<int>(keys),
+  std::printf("%s, %d keys%s\n", stored.name, static_cast<int>(keys),
               pass.has_pairs() ? ", queries and keys in pairs" : "");
   for (const Candidate& c : candidates) {
     const posenc::bench::Spread time = posenc::bench::spread(c.seconds);
@@ -187,7 +228,5 @@ int main(int argc, char** argv) {
   }
   const posenc::kernels::KernelTable& kernels = posenc::cpu::kernels_for("bench_decode_floors", posenc::Isa::automatic);
   std::printf("instruction set: %s\n", std::string(name(posenc::selected_isa())).c_str());
-  for (const auto& [element, name] : {std::pair{Element::f32, "f32"}, {Element::f16, "f16"}, {Element::bf16, "bf16"}}) {
-    measure(kernels, element, name, keys);
-  }
+  for (const Stored& stored : kStored) measure(kernels, stored, keys);
 }
