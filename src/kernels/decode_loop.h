@@ -174,7 +174,9 @@ template <class Factors, PairsOnLoad kPairs>
     const std::int64_t depth = x.depth;
     const auto b = of_lanes + l * depth;
     typename V::Floats sums[kRows][kDecodeLanes];
+#pragma GCC unroll 4
     for (auto& of_row : sums) {
+#pragma GCC unroll 4
       for (typename V::Floats& sum : of_row) sum = V::all(0.0F);
     }
     Fetched ahead = fetched<V, Factors::kElement>(x, row, h);
