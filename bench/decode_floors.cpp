@@ -62,6 +62,8 @@ constexpr Stored kStored[] = {
 struct Way {
   bool stays = false;  // the same row again and again
   bool has_scores = true;
+  bool has_keys = true;
+  bool has_values = true;
   bool rotates = false;  // rotates keys, in a half layout
 };
 
@@ -86,22 +88,9 @@ class Pass {
   // Only time is of interest, which zeros do not change: no product is skipped for them.
   void multiply(const Way& way) const {
     for (std::int64_t key = 0; key < keys_; key += kTile) {
-      DecodeLanes keys = tile(k_.data(), key, way);
-      if (way.rotates) keys.rotation = {.cos = angles(), .row = kHeadDim, .pairs = kHeadDim / 2};
-      if (stored_.codes) {
-        kernels_.codes->decode_dots(codes_of(keys));
-      } else if (has_pairs() && !way.rotates) {
-        kernels_.pairs->decode_dots({.of = keys, .b = reinterpret_cast<const std::uint16_t*>(q()), .by = scale()});
-      } else {
-        kernels_.attention->decode_dots(keys);
-      }
+      if (way.has_keys) multiply_keys(key, way);
       if (way.has_scores) softmax();
-      const DecodeLanes values = tile(v_.data(), key, way);
-      if (stored_.codes) {
-        kernels_.codes->decode_weighted(codes_of(values));
-      } else {
-        kernels_.attention->decode_weighted(values);
-      }
+      if (way.has_values) add_values(key, way);
     }
   }
 
@@ -126,6 +115,19 @@ class Pass {
   }
 
  private:
+  void multiply_keys(std::int64_t key, const Way& way) const {
+    DecodeLanes keys = tile(k_.data(), key, way);
+    if (way.rotates) keys.rotation = {.cos = angles(), .row = kHeadDim, .pairs = kHeadDim / 2};
+    if (stored_.codes) return kernels_.codes->decode_dots(codes_of(keys));
+    if (!has_pairs() || way.rotates) return kernels_.attention->decode_dots(keys);
+    kernels_.pairs->decode_dots({.of = keys, .b = reinterpret_cast<const std::uint16_t*>(q()), .by = scale()});
+  }
+  void add_values(std::int64_t key, const Way& way) const {
+    const DecodeLanes values = tile(v_.data(), key, way);
+    if (stored_.codes) return kernels_.codes->decode_weighted(codes_of(values));
+    kernels_.attention->decode_weighted(values);
+  }
+
   // Bytes of the keys, or of the values, of so many tokens.
   std::size_t size(std::int64_t keys) const { return static_cast<std::size_t>(keys * kKeyHeads * stored_.row_bytes); }
 
@@ -200,6 +202,8 @@ void measure(const posenc::kernels::KernelTable& kernels, const Stored& stored, 
   const auto add = [&](const char* of, const Way& way) {
     candidates.push_back({.name = of, .run = [&pass, way] { pass.multiply(way); }});
   };
+  add("QK^T, one row in L1", {.stays = true, .has_scores = false, .has_values = false});
+  add("PV, one row in L1", {.stays = true, .has_scores = false, .has_keys = false});
   add("the products, one row in L1", {.stays = true, .has_scores = false});
   add("all of it, one row in L1", {.stays = true});
   add("the same, keys rotated", {.stays = true, .rotates = true});

@@ -152,14 +152,23 @@ void decode_weighted_of_codes(const DecodeCodes& x) noexcept {
   });
 }
 
+// Of an instruction set that has no decode (attend's is_decode): codes become floats, tile by tile.
 template <class V>
-constexpr CodeKernels codes() noexcept {
+constexpr CodeKernels codes_of_tiles() noexcept {
   return {.decode = decode_rows<V>,
           .decode_channels = decode_channel_rows<V>,
           .encode = encode_rows,
           .encode_channels = encode_channels,
-          .decode_dots = decode_dots_of_codes<V>,
-          .decode_weighted = decode_weighted_of_codes<V>};
+          .decode_dots = nullptr,
+          .decode_weighted = nullptr};
+}
+
+template <class V>
+constexpr CodeKernels codes() noexcept {
+  CodeKernels out = codes_of_tiles<V>();
+  out.decode_dots = decode_dots_of_codes<V>;
+  out.decode_weighted = decode_weighted_of_codes<V>;
+  return out;
 }
 
 }  // namespace posenc::kernels

@@ -108,7 +108,7 @@ struct CodeKernels {
   void (*decode_channels)(const ChannelCodeRows& x) noexcept;
   void (*encode)(const EncodeRows& x) noexcept;
   void (*encode_channels)(const EncodeChannels& x) noexcept;
-  void (*decode_dots)(const DecodeCodes& x) noexcept;
+  void (*decode_dots)(const DecodeCodes& x) noexcept;  // null, as the next, in the scalar kernels, which have no decode
   void (*decode_weighted)(const DecodeCodes& x) noexcept;
 };
 

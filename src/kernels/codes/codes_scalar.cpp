@@ -6,6 +6,6 @@
 
 namespace posenc::kernels {
 
-constinit const CodeKernels codes_scalar = codes<ScalarCodes>();
+constinit const CodeKernels codes_scalar = codes_of_tiles<ScalarCodes>();
 
 }  // namespace posenc::kernels
