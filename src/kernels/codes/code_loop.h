@@ -12,8 +12,8 @@
 #pragma once
 
 #include "kernels/codes/codes.h"
-#include "kernels/decode_loop.h"
 #include "kernels/codes/encode_loop.h"
+#include "kernels/decode_loop.h"
 
 namespace posenc::kernels {
 
@@ -81,33 +81,34 @@ void decode_channel_rows(const ChannelCodeRows& x) noexcept {
   decode_channel_rows_of<V, Element::f32>(x);
 }
 
-// use(r, h): each row of each head.
-template <class Use>
-void for_rows_and_heads(const DecodeLanes& x, const Use& use) noexcept {
-  for (std::int64_t r = 0; r < x.rows; ++r) {
-    for (std::int64_t h = 0; h < x.heads; ++h) use(r, h);
-  }
-}
-
 // Four lanes, which every instruction set has: what is stored so may be loaded again at once, which lanes of a masked
 // store of AVX-512 may not.
 using FourFloats = float __attribute__((vector_size(16)));
 static_assert(sizeof(FourFloats) == kDecodeLanes * sizeof(float));
 
-// to[r][l] = scale[r][h] from[r][l], which may be `to`.
+// to[r][l] = scale[r][h] from[r][l], which may be `to`. What is read of x stands in registers: stores of bytes may be
+// to x for all that a compiler knows.
 template <class V>
 void scale_lanes(const DecodeCodes& x, const float* from, float* to) noexcept {
-  const DecodeLanes& of = x.of;
-  for_rows_and_heads(of, [&](std::int64_t r, std::int64_t h) noexcept {
-    const float scale = x.scale == nullptr ? x.fixed_scale : x.scale[r * x.scale_row + h * x.scale_head];
-    const std::int64_t first = r * of.lanes + h * of.each;
-    for (std::int64_t l = first; l < first + of.each; l += kDecodeLanes) {
-      FourFloats four;
-      __builtin_memcpy(&four, from + l, sizeof four);
-      four *= FourFloats{scale, scale, scale, scale};
-      __builtin_memcpy(to + l, &four, sizeof four);
+  const std::int64_t rows = x.of.rows;
+  const std::int64_t heads = x.of.heads;
+  const std::int64_t each = x.of.each;
+  const std::int64_t after = x.of.lanes - heads * each;
+  const float fixed = x.fixed_scale;
+  const float* const scales = x.scale == nullptr ? &fixed : x.scale;
+  const std::int64_t scale_row = x.scale == nullptr ? 0 : x.scale_row;
+  const std::int64_t scale_head = x.scale == nullptr ? 0 : x.scale_head;
+  for (std::int64_t r = 0; r < rows; ++r, from += after, to += after) {
+    for (std::int64_t h = 0; h < heads; ++h) {
+      const float scale = scales[r * scale_row + h * scale_head];
+      for (std::int64_t l = 0; l < each; l += kDecodeLanes, from += kDecodeLanes, to += kDecodeLanes) {
+        FourFloats four;
+        __builtin_memcpy(&four, from, sizeof four);
+        four *= FourFloats{scale, scale, scale, scale};
+        __builtin_memcpy(to, &four, sizeof four);
+      }
     }
-  });
+  }
 }
 
 // out[l] += sum_r zero[r][h] p[r][l], in all channels.
