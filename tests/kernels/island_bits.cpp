@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/codes/codes.h"
 #include "kernels/kernels.h"
 
 #define POSENC_JOIN_TOKENS(a, b) a##b
@@ -201,6 +202,82 @@ void conversions(Random& random) {
   convert<std::uint16_t, std::uint16_t>(Element::bf16, Element::f16, narrow);
 }
 
+// Any codes, but for those that are no numbers, as floats; and as values with weights, whose sums go by rows whatever
+// the width of a register.
+void codes(Random& random, Codes type, std::int64_t bytes, std::int64_t count) {
+  constexpr std::int64_t kRows = 5;
+  constexpr std::int64_t kHeads = 2;
+  std::vector<std::uint8_t> from(static_cast<std::size_t>(kRows * kHeads * bytes));
+  for (std::uint8_t& byte : from) {
+    byte = static_cast<std::uint8_t>(random.bits());
+    if (type == Codes::e4m3 && (byte & 0x7FU) == 0x7F) byte = 0;
+    if (type == Codes::e5m2 && (byte & 0x7CU) == 0x7C) byte = 0;
+  }
+  const std::int64_t of_block = type == Codes::q8_0 ? kQ80Bytes : type == Codes::q4_0 ? kQ40Bytes : kQ51Bytes;
+  if (type >= Codes::q8_0) {  // halves below 2
+    for (std::size_t n = 1; n < from.size(); n += static_cast<std::size_t>(of_block)) {
+      from[n] &= 0xBFU;
+      if (type == Codes::q5_1) from[n + 2] &= 0xBFU;
+    }
+  }
+  const bool has_zeros = type == Codes::uint8 || type == Codes::uint4;
+  std::vector<float> scale(kRows * kHeads);
+  std::vector<float> zero(kRows * kHeads);
+  for (float& x : scale) x = random.number();
+  for (float& x : zero) x = random.number();
+  std::vector<float> to(static_cast<std::size_t>(kRows * kHeads * count));
+  const CodeKernels& kernels = POSENC_KERNEL(codes_);
+  kernels.decode({.codes = type,
+                  .rows = kRows * kHeads,
+                  .count = count,
+                  .from = from.data(),
+                  .from_row = bytes,
+                  .to = to.data(),
+                  .to_row = count,
+                  .scale = type >= Codes::q8_0 ? nullptr : scale.data(),
+                  .scale_row = 1,
+                  .zero = has_zeros ? zero.data() : nullptr,
+                  .zero_row = 1});
+  print("codes", static_cast<int>(type) * 1000 + count, to);
+
+  constexpr std::int64_t kLanes = kHeads * kDecodeLanes;
+  std::vector<float> p(kRows * kLanes);
+  std::vector<float> weights(kRows * kLanes);
+  std::vector<float> out(static_cast<std::size_t>(kLanes * count));
+  for (float& x : p) x = random.number();
+  for (float& x : out) x = random.number();
+  kernels.decode_weighted({.of = {.a = from.data(),
+                                  .a_row = kHeads * bytes,
+                                  .a_head = bytes,
+                                  .p = p.data(),
+                                  .out = out.data(),
+                                  .rows = kRows,
+                                  .depth = count,
+                                  .lanes = kLanes,
+                                  .heads = kHeads,
+                                  .each = kDecodeLanes},
+                           .codes = type,
+                           .scale = type >= Codes::q8_0 ? nullptr : scale.data(),
+                           .scale_row = kHeads,
+                           .scale_head = 1,
+                           .zero = has_zeros ? zero.data() : nullptr,
+                           .zero_row = kHeads,
+                           .zero_head = 1,
+                           .weights = weights.data()});
+  print("weighted codes", static_cast<int>(type) * 1000 + count, out);
+}
+
+void all_codes(Random& random) {
+  for (const std::int64_t count : {2, 6, 14, 32, 64, 80, 96, 128, 160}) {
+    for (const Codes type : {Codes::int8, Codes::uint8, Codes::e4m3, Codes::e5m2}) codes(random, type, count, count);
+    for (const Codes type : {Codes::int4, Codes::uint4}) codes(random, type, count / 2, count);
+    if (count % kBlockChannels != 0) continue;
+    codes(random, Codes::q8_0, count / kBlockChannels * kQ80Bytes, count);
+    codes(random, Codes::q4_0, count / kBlockChannels * kQ40Bytes, count);
+    codes(random, Codes::q5_1, count / kBlockChannels * kQ51Bytes, count);
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -218,4 +295,5 @@ int main() {
   }
   conversions(random);
   inputs(random);
+  all_codes(random);
 }
