@@ -7,6 +7,7 @@
 #include "fuzz/calls/elements.h"
 #include "fuzz/calls/scheme_layers.h"
 #include "fuzz/calls/weight_views.h"
+#include "posenc/cache.h"
 #include "reference/elements.h"
 #include "rotate/cache_tensors.h"
 
@@ -45,7 +46,7 @@ test::Tensor tokens_of(const ConstTensorView& x, std::span<const std::int32_t> e
 
 }  // namespace
 
-AttendCall::AttendCall(Arguments& arguments, Slots& slots) {
+AttendCall::AttendCall(Arguments& arguments, Slots& slots, Stored stored) {
   test::SchemeCase scheme = scheme_of(arguments);
   test::Arrangement arrangement = arrangement_of(arguments);
   for (int n = arguments.spoils(); n > 0; --n) change_layer(arguments, scheme.layer);
@@ -67,6 +68,9 @@ AttendCall::AttendCall(Arguments& arguments, Slots& slots) {
   args.isa = isa_of(arguments);
   args.parallel = parallel_of(arguments);
   for (int n = arguments.spoils(); n > 0; --n) spoil(arguments, slots);
+  if (stored == Stored::plain) return;
+  if (arguments.chance(64)) give_codes(arguments, args.k, args.k_quantised);
+  if (arguments.chance(64)) give_codes(arguments, args.v, args.v_quantised);
 }
 
 void AttendCall::give_tensors(Arguments& arguments, Slots& slots) {
@@ -220,19 +224,40 @@ std::vector<TensorView> AttendCall::written() const {
   return out;
 }
 
+std::vector<ConstTensorView> AttendCall::read() const {
+  std::vector<ConstTensorView> out;
+  for (const ConstTensorView& x : {args.q, args.k, args.v}) {
+    if (!x.empty()) out.push_back(x);
+  }
+  return out;
+}
+
 test::SchemeCall& AttendCall::in_double(const Slots& slots) {
   test::SchemeCall& call = *call_;
   call.layer = layer;
   call.weights = args.weights;
   call.inputs = args.inputs;
   call.q = numbers_of(slots.remembered(args.q));
-  const auto of_keys = [&](const ConstTensorView& x) {
-    const ConstTensorView before = slots.remembered(x);
+  std::vector<float> floats;
+  const auto floats_of = [&](const ConstQuantisedView& x, std::vector<float>& to) {
+    TensorView out{.dtype = DType::f32, .rank = x.rank, .shape = x.shape};
+    std::int64_t count = 1;
+    for (std::size_t axis = static_cast<std::size_t>(x.rank); axis-- > 0;) {
+      out.strides[axis] = count;
+      count *= x.shape[axis];
+    }
+    to.assign(static_cast<std::size_t>(count), 0.0F);
+    out.data = to.data();
+    dequantise(out, x, !args.pages.block_table.empty());
+    return ConstTensorView(out);
+  };
+  const auto of_keys = [&](const ConstTensorView& x, const ConstQuantisedView& codes) {
+    const ConstTensorView before = codes.empty() ? slots.remembered(x) : floats_of(codes, floats);
     if (args.pages.block_table.empty()) return numbers_of(before);
     return tokens_of(before, args.inputs.cu_seqlens_k, args.pages.block_table);
   };
-  call.k = of_keys(args.k);
-  call.v = of_keys(args.v);
+  call.k = of_keys(args.k, args.k_quantised);
+  call.v = of_keys(args.v, args.v_quantised);
   const bool is_batch = args.q.rank == 4;
   const std::size_t tokens = is_batch ? 2 : 0;
   call.sizes = {.batch = is_batch ? args.q.shape[0] : 1, .queries = args.q.shape[tokens], .keys = call.k.shape[tokens]};
