@@ -1,7 +1,7 @@
 // What one query's pass over keys and values costs where memory costs nothing, against reading them: 32 heads on 8 key
-// heads of 128 channels, by the kernels of attend (kernels/decode_loop.h; codes/code_loop.h for quantised caches), which
-// alternate with their parts. Where a part takes longer than reading by itself, no order of reading can reach the speed
-// of reading.
+// heads of 128 channels, by the kernels of attend (kernels/decode_loop.h; codes/code_loop.h for quantised caches),
+// which alternate with their parts. Where a part takes longer than reading by itself, no order of reading can reach the
+// speed of reading.
 //
 // usage: bench_decode_floors [KEYS]          4096 unless told, a multiple of 64
 #include <algorithm>
@@ -43,10 +43,10 @@ struct Stored {
   const char* name;
   Element element = Element::f32;
   std::optional<Codes> codes{};
-  std::int64_t row_bytes = 0;                         // of a head
-  std::int64_t unit = 1;                              // bytes of what strides count
-  std::int64_t line = posenc::kernels::kLineBytes;    // fetched beside as many channels (cpu/attend/decode_products.cpp)
-  bool has_scales = false;                            // for each token and head
+  std::int64_t row_bytes = 0;                       // of a head
+  std::int64_t unit = 1;                            // bytes of what strides count
+  std::int64_t line = posenc::kernels::kLineBytes;  // fetched beside as many channels (cpu/attend/decode_products.cpp)
+  bool has_scales = false;                          // for each token and head
 };
 constexpr Stored kStored[] = {
     {.name = "f32", .element = Element::f32, .row_bytes = 4 * kHeadDim, .unit = 4},
@@ -72,16 +72,12 @@ struct Way {
 class Pass {
  public:
   Pass(const posenc::kernels::KernelTable& kernels, const Stored& stored, std::int64_t keys)
-      : kernels_(kernels),
-        stored_(stored),
-        keys_(keys),
-        k_(size(keys)),
-        v_(size(keys)),
-        own_(std::size_t{1} << 20U) {}
+      : kernels_(kernels), stored_(stored), keys_(keys), k_(size(keys)), v_(size(keys)), own_(std::size_t{1} << 20U) {}
 
   // Products of bfloat16 in pairs, which are exact where queries and keys are stored so.
   bool has_pairs() const {
-    return !stored_.codes && stored_.element == Element::bf16 && kernels_.pairs != nullptr && kernels_.pairs->decode_dots != nullptr;
+    return !stored_.codes && stored_.element == Element::bf16 && kernels_.pairs != nullptr &&
+           kernels_.pairs->decode_dots != nullptr;
   }
 
   // Keys and values of zeros.

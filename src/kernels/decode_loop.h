@@ -20,8 +20,8 @@
 #pragma once
 
 #include "kernels/attention.h"
-#include "kernels/lanes.h"
 #include "kernels/codes/load_codes.h"
+#include "kernels/lanes.h"
 #include "kernels/load_floats.h"
 #include "kernels/rotate_pair.h"
 
