@@ -1,5 +1,6 @@
 """posenc inspect on built-in models and on small configs."""
 import json
+import re
 import pathlib
 import subprocess
 import tempfile
@@ -140,6 +141,37 @@ class Configs(tool.ToolTest):
         self.assertEqual(judged.code, 1)
         self.assertEqual(judged.out, posenc("inspect", odd).out)
         self.assertIn("posenc: --strict: 1 warning\n", judged.err)
+
+    def test_brief_has_a_line_for_each_model(self):
+        odd = self.write(small(rope_scaling={"rope_type": "linear", "type": "dynamic", "factor": 2.0}), "odd.json")
+        page = posenc("inspect", "--brief", "gemma-3-4b", "t5-base", odd)
+        self.assertEqual((page.code, page.err), (0, ""))
+        head, gemma, t5, last = page.out.splitlines()
+        self.assertEqual(head.split(), ["model", "layers", "heads/kv", "positions", "mask", "trained", "notes"])
+        # Its config.json: 34 layers of 8 heads and 4 KV heads of 256, local layers with base 1e4 and a window of 1024.
+        self.assertEqual(re.split("  +", gemma), ["gemma-3-4b", "34", "8/4", "half 256/256 1e4; half 256/256 1e6 linear x8",
+                                                  "window 1024; causal", "131072"])
+        self.assertEqual(re.split("  +", t5), ["t5-base", "12+12", "12/12", "t5", "causal; bidirectional", "512"])
+        self.assertEqual(re.split("  +", last), [str(odd), "3", "4/2", "half 16/16 1e4 linear x2", "causal", "2048", "1 warning"])
+        self.assertNotIn("notes", posenc("inspect", "--brief", "t5-base").out)
+
+    def test_brief_as_json_and_its_verdict(self):
+        odd = self.write(small(rope_scaling={"rope_type": "linear", "type": "dynamic", "factor": 2.0}), "odd.json")
+        got = posenc("inspect", "--brief", "--json", "--strict", "opt-125m", odd)
+        self.assertEqual(got.code, 1)
+        self.assertEqual(got.err, f"posenc: --strict: {odd}: 1 warning\n")
+        opt, other = json.loads(got.out)["models"]
+        self.assertEqual(opt["stacks"], [{"name": "decoder", "layers": 12, "heads": ["12/12"], "positions": ["learned"],
+                                          "masks": ["causal"]}])
+        self.assertEqual((other["name"], other["warnings"], other["known"]), (str(odd), 1, True))
+        set_of_all = posenc("inspect", "--brief", "llama-2-7b", "qwen3-8b", "--set", "base=7e6").out
+        self.assertEqual(set_of_all.count(" 7e6 "), 2)
+
+    def test_brief_of_a_file_that_is_not_there_prints_nothing(self):
+        self.assert_fails(posenc("inspect", "--brief", "gpt2", "no/such.json"), 3, "no/such.json")
+        self.assert_fails(posenc("inspect", "--brief", "-", "-"), 2, "only one model can be standard input")
+        for flag in (["--layer", "0"], ["--stack", "decoder"], ["--patch", "--set", "base=1"]):
+            self.assert_fails(posenc("inspect", "--brief", "gpt2", *flag), 2, f"--brief and {flag[0]} exclude each other")
 
     def test_unknown_families_are_named_unknown(self):
         path = self.write(small(model_type="made_up_by_a_test", rope_theta=None))

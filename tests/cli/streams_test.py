@@ -45,12 +45,12 @@ class Streams(tool.ToolTest):
 
 
 class Terminal(tool.ToolTest):
-    def on_a_terminal(self, columns=80, **environment):
+    def on_a_terminal(self, columns=80, more=(), **environment):
         env = {**os.environ, "TERM": "xterm", **environment}
         env = {name: value for name, value in env.items() if value is not None}
         terminal, other_end = tool.pseudo_terminal()
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
-        with subprocess.Popen(COMMAND, stdout=other_end, stderr=subprocess.PIPE, env=env) as run:
+        with subprocess.Popen([*COMMAND, *more], stdout=other_end, stderr=subprocess.PIPE, env=env) as run:
             os.close(other_end)
             out = b""
             while True:
@@ -75,6 +75,15 @@ class Terminal(tool.ToolTest):
         for code in ("\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[33m"):
             bare = bare.replace(code, "")
         self.assertEqual([line.rstrip() for line in bare.splitlines()], self.piped.splitlines())
+
+    def test_colour_as_asked(self):
+        shown = self.on_a_terminal(NO_COLOR=None)
+        for environment in ({}, {"NO_COLOR": "1"}, {"TERM": "dumb"}):
+            self.assertEqual(tool.posenc(*COMMAND[1:], "--color=always", environment=environment).out, shown)
+        self.assertEqual(tool.posenc(*COMMAND[1:], "--color", "auto").out, self.piped)
+        self.assertEqual(self.on_a_terminal(NO_COLOR=None, more=["--color=never"]), self.piped)
+        self.assertEqual(tool.posenc("info", "--json", "--color=always").out, tool.posenc("info", "--json").out)
+        self.assert_fails(tool.posenc("bench", "rotate", "--color=blue"), 2, "--color: expected one of auto, always, never")
 
     def test_a_narrow_terminal(self):
         for columns in (0, 20):

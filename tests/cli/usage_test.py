@@ -108,7 +108,7 @@ class WrongWords(tool.ToolTest):
         self.assert_fails(posenc("inspect", PRESET, "--strcit"), USAGE, "did you mean --strict?")
 
     def test_too_many_words(self):
-        self.assert_fails(posenc("inspect", PRESET, "another"), USAGE, "unexpected argument 'another'")
+        self.assert_fails(posenc("inspect", PRESET, "another"), USAGE, "2 models: several are told by --brief alone")
 
     def test_no_model(self):
         self.assert_fails(posenc("inspect"), USAGE, "MODEL")

@@ -2,14 +2,13 @@
 // plan. docs/cli.md shows both.
 #include "inspect/facts_commands.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "inspect/brief_row.h"
 #include "inspect/layer_groups.h"
 #include "inspect/stage_text.h"
 #include "line/formatted.h"
@@ -76,30 +75,6 @@ std::string info_text(const Info& i) {
   return page.text();
 }
 
-// "half", or "half interleaved": each different answer once, in order; "-" of a model without RoPE. Indexers are left
-// out.
-template <typename Text>
-std::string different(const Plan& plan, Text text) {
-  std::vector<std::string> answers;
-  for (const Stack& stack : plan.stacks) {
-    for (const LayerPlan& layer : stack.layers) {
-      for (const Rotate& rotate : layer.rotate) {
-        if (rotate.role == RotateRole::indexer) continue;
-        const std::string answer = text(rope(rotate));
-        if (std::find(answers.begin(), answers.end(), answer) == answers.end()) answers.push_back(answer);
-      }
-    }
-  }
-  return answers.empty() ? "-" : join(answers, " ");
-}
-
-// "12", or "12+12": of each stack.
-std::string layers_text(const Plan& plan) {
-  std::vector<std::string> counts;
-  for (const Stack& stack : plan.stacks) counts.push_back(std::to_string(block_count(stack)));
-  return join(counts, "+");
-}
-
 std::string stacks_json(const Plan& plan) {
   std::vector<std::string> stacks;
   for (const Stack& stack : plan.stacks) {
@@ -115,20 +90,14 @@ std::int64_t layers_of_all(const Plan& plan) {
   return layers;
 }
 
-// 1e4, 1.5e6: bases from 10000 to 50000000 in one form, so that two of them fit a column.
-std::string short_base(double base) {
-  const double exponent = base > 0 ? std::floor(std::log10(base)) : 0;
-  return formatted("{}e{:.0f}", exact_number(base / std::pow(10.0, exponent)), exponent);
-}
-
 // One row of the table, in the order of its head (run_presets).
 std::vector<std::string> preset_row(const Preset& preset, const Plan& plan) {
   return {std::string(preset.name),
           layers_text(plan),
-          different(plan, [](const Rope& r) { return pairing_text(r.pairing); }),
-          different(plan, [](const Rope& r) { return formatted("{}/{}", r.dim, r.head_dim); }),
-          different(plan, [](const Rope& r) { return short_base(r.base); }),
-          different(plan, [](const Rope& r) { return short_rule(r.scaling); }),
+          different_of_ropes(plan, [](const Rope& r) { return pairing_text(r.pairing); }),
+          different_of_ropes(plan, [](const Rope& r) { return formatted("{}/{}", r.dim, r.head_dim); }),
+          different_of_ropes(plan, [](const Rope& r) { return short_base(r.base); }),
+          different_of_ropes(plan, [](const Rope& r) { return short_rule(r.scaling); }),
           plan.trained_length ? std::to_string(*plan.trained_length) : "-"};
 }
 

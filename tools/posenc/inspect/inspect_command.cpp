@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "inspect/brief_row.h"
 #include "inspect/layer_choice.h"
 #include "inspect/override_patches.h"
 #include "inspect/plan_sections.h"
@@ -39,19 +40,34 @@ std::string plan_text(const InspectArguments& arguments, const Plan& plan) {
   return page.text();
 }
 
+// Exit code 1 where --strict finds a plan with warnings, or with facts that could not be decided; each is told of.
+int strictly(const std::vector<Plan>& plans) {
+  int code = kOk;
+  for (const Plan& plan : plans) {
+    if (plan.known && plan.warnings.empty()) continue;
+    const std::string whose = plans.size() > 1 ? printable(excerpt(plan.source.name)) + ": " : "";
+    write_message(formatted("posenc: --strict: {}{}{}\n", whose, count(std::ssize(plan.warnings), "warning"),
+                            plan.known ? "" : ", and facts that could not be decided"));
+    code = kJudged;
+  }
+  return code;
+}
+
+std::string text_of(const InspectArguments& arguments, const std::vector<Plan>& plans) {
+  if (arguments.brief) return arguments.json ? brief_json(plans) : brief_text(plans);
+  return of_model(plans.front().source.name,
+                  [&] { return arguments.json ? to_json(plans.front()) + "\n" : plan_text(arguments, plans.front()); });
+}
+
 }  // namespace
 
 int run_inspect(const InspectArguments& arguments) {
   if (arguments.patch) return run_override_patches(arguments);
-  const Plan plan = plan_of(arguments.model, arguments.length);
-  const std::string text =
-      of_model(plan.source.name, [&] { return arguments.json ? to_json(plan) + "\n" : plan_text(arguments, plan); });
-  const int written = write_output(text);
-  if (written != kOk) return written;
-  if (!arguments.strict || (plan.known && plan.warnings.empty())) return kOk;
-  write_message(formatted("posenc: --strict: {}{}\n", count(std::ssize(plan.warnings), "warning"),
-                          plan.known ? "" : ", and facts that could not be decided"));
-  return kJudged;
+  std::vector<Plan> plans;
+  for (const ModelWord& model : arguments.models) plans.push_back(plan_of(model, arguments.length));
+  const int written = write_output(text_of(arguments, plans));
+  if (written != kOk || !arguments.strict) return written;
+  return strictly(plans);
 }
 
 }  // namespace posenc::tool

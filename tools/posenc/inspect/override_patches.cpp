@@ -56,15 +56,15 @@ std::string patches_json(const std::vector<OverridePatch>& patches, const PlanAn
 }  // namespace
 
 int run_override_patches(const InspectArguments& arguments) {
-  const PlanAndConfig read = plan_and_config(arguments.model, arguments.length);
+  const PlanAndConfig read = plan_and_config(arguments.models.front(), arguments.length);
   // Settings that cannot be carried out are told as everywhere.
-  (void)with_settings(read.plan, arguments.model);
-  const std::vector<OverridePatch> patches =
-      of_model(read.plan.source.name, [&] { return override_patches(read.plan, arguments.model.set, read.config); });
-  if (arguments.json) return write_output(patches_json(patches, read, arguments.model));
+  (void)with_settings(read.plan, arguments.models.front());
+  const std::vector<OverridePatch> patches = of_model(
+      read.plan.source.name, [&] { return override_patches(read.plan, arguments.models.front().set, read.config); });
+  if (arguments.json) return write_output(patches_json(patches, read, arguments.models.front()));
   Page page(output_wants_colour());
   page.line(page.paint(Style::bold, printable(read.plan.source.name)) + " with " +
-            printable(join(arguments.model.set, ", ")));
+            printable(join(arguments.models.front().set, ", ")));
   for (const OverridePatch& patch : patches) add_patch(page, patch);
   return write_output(page.text());
 }

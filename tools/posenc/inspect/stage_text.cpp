@@ -521,4 +521,42 @@ std::string short_rule(const Scaling& scaling) {
       scaling);
 }
 
+std::string short_input(const InputScheme& input) {
+  return std::visit(Overloaded{
+                        [](const LearnedInput&) { return "learned"; },
+                        [](const SinusoidalInput&) { return "sines"; },
+                        [](const AxialInput&) { return "axial"; },
+                        [](const TileInput&) { return "tiles"; },
+                        [](const ConvolutionInput&) { return "convolution"; },
+                        [](const IntegerInput&) { return "integers"; },
+                        [](const BinaryInput&) { return "binary"; },
+                        [](const AxisSinesInput&) { return "sines by axis"; },
+                        [](const FourierInput&) { return "fourier"; },
+                        [](const PerceptronInput&) { return "perceptron"; },
+                    },
+                    input);
+}
+
+std::string short_score(const ScoreTerm& term) {
+  return std::visit(Overloaded{
+                        [](const Alibi&) { return "alibi"; },
+                        [](const T5Bias&) { return "t5"; },
+                        [](const ClippedBias&) { return "clipped bias"; },
+                        [](const GridBias&) { return "grid bias"; },
+                        [](const Kerple&) { return "kerple"; },
+                        [](const Fire&) { return "fire"; },
+                        [](const Sandwich&) { return "sandwich"; },
+                        [](const MlpBias&) { return "mlp bias"; },
+                        [](const ShawKeys&) { return "shaw"; },
+                        [](const TransformerXl&) { return "transformer-xl"; },
+                        [](const XlNet&) { return "xlnet"; },
+                        [](const Deberta&) { return "deberta"; },
+                        [](const DecomposedHw&) { return "decomposed h, w"; },
+                        [](const ContextualPosition&) { return "cope"; },
+                        [](const ForgetGate&) { return "forget gate"; },
+                        [](const DistanceLogits&) { return "distance logits"; },
+                    },
+                    term);
+}
+
 }  // namespace posenc::tool

@@ -33,6 +33,8 @@ std::string mask_text(const Mask& mask);
 std::string short_mask(const Mask& mask);
 std::string short_scale(const LayerPlan& layer);
 std::string short_norm(const LayerPlan& layer);
-std::string short_rule(const Scaling& scaling);  // "yarn x40"
+std::string short_rule(const Scaling& scaling);     // "yarn x40"
+std::string short_input(const InputScheme& input);  // "sines"
+std::string short_score(const ScoreTerm& term);     // "alibi"
 
 }  // namespace posenc::tool

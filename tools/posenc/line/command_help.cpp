@@ -17,6 +17,9 @@ constexpr std::string_view kExitCodes =
 
 constexpr std::int64_t kDescriptionAt = 18;  // column
 
+// Every command has it, so that usage need not say so.
+bool is_everywhere(const std::string& name) { return name == "--help" || name == "--version" || name == "--color"; }
+
 // Wrapped to the page, lines behind the first indented: `indent` columns are taken on the first one already.
 std::string hung(const std::string& text, std::int64_t indent) {
   return join(wrap(text, kColumns - indent), "\n" + std::string(static_cast<std::size_t>(indent), ' '));
@@ -75,7 +78,7 @@ std::string help_text(const CLI::App& app) {
       arguments += row(option->get_name(), option->get_description());
     } else {
       const std::string value = option->get_type_name().empty() ? "" : " " + option->get_type_name();
-      if (option->get_name() != "--help" && option->get_name() != "--version") usage += in_usage(*option, value);
+      if (!is_everywhere(option->get_name())) usage += in_usage(*option, value);
       options += row(in_list(*option, value), option->get_description());
     }
   }

@@ -3,6 +3,7 @@
 #include "line/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "line/command_spec.h"
 #include "line/formatted.h"
 #include "line/nearest.h"
+#include "line/page.h"
 #include "line/text.h"
 #include "posenc/version.h"
 
@@ -73,12 +75,29 @@ Given given_to(const CLI::App& app) {
   return given;
 }
 
+// What every command takes.
+void add_shared(CommandSpec& command) {
+  command.options.push_back(
+      {.names = "--color",
+       .value = "WHEN",
+       .description = "Colours of text: auto (on a terminal, without NO_COLOR), always or never (default: auto)"});
+}
+
+// Has the page coloured as --color says.
+void heed_colour(const Given& given) {
+  constexpr std::array kChoices{ColourChoice::automatic, ColourChoice::always, ColourChoice::never};
+  if (const auto at = given.choice("--color", {"auto", "always", "never"})) choose_colour(kChoices[*at]);
+}
+
 // The arguments of the command, or of the subject of a command, that was named.
 Command read(const CLI::App& app, const std::vector<CommandSpec>& commands) {
   const CLI::App& command = *app.get_subcommands().front();
   for (const CommandSpec& spec : commands) {
     if (spec.name != command.get_name()) continue;
-    return spec.subjects.empty() ? spec.read(given_to(command)) : read(command, spec.subjects);
+    if (!spec.subjects.empty()) return read(command, spec.subjects);
+    const Given given = given_to(command);
+    heed_colour(given);
+    return spec.read(given);
   }
   return Words{};  // not reached: what was chosen was made from `commands`
 }
@@ -158,10 +177,15 @@ std::vector<const char*> without_help_word(int argc, const char* const* argv) {
 }  // namespace
 
 std::vector<CommandSpec> command_specs() {
-  return {inspect_spec(), compare_spec(), rotate_spec(), attend_spec(),     diagnose_spec(),
-          convert_spec(), vectors_spec(), check_spec(),  emit_spec(),       report_spec(),
-          extend_spec(),  cache_spec(),   plot_spec(),   bench_spec(),      properties_spec(),
-          info_spec(),    presets_spec(), demo_spec(),   completion_spec(), man_spec()};
+  std::vector<CommandSpec> commands{inspect_spec(), compare_spec(), rotate_spec(), attend_spec(),     diagnose_spec(),
+                                    convert_spec(), vectors_spec(), check_spec(),  emit_spec(),       report_spec(),
+                                    extend_spec(),  cache_spec(),   plot_spec(),   bench_spec(),      properties_spec(),
+                                    info_spec(),    presets_spec(), demo_spec(),   completion_spec(), man_spec()};
+  for (CommandSpec& command : commands) {
+    if (command.subjects.empty()) add_shared(command);
+    for (CommandSpec& subject : command.subjects) add_shared(subject);
+  }
+  return commands;
 }
 
 Command read_command_line(int argc, const char* const* argv) {

@@ -20,17 +20,19 @@
 
 namespace posenc::tool {
 
-// posenc inspect MODEL. `layer`, counted from 0, and `stack` narrow what is printed, not what is read; `length`, in
+// posenc inspect MODEL... `layer`, counted from 0, and `stack` narrow what is printed, not what is read; `length`, in
 // tokens, is for rules that depend on it. `strict`: warnings, and facts that could not be decided, are exit code 1.
-// `patch`: not the plan, but how others are told what --set says.
+// `patch`: not the plan, but how others are told what --set says. `brief`: a line for each model; without it there is
+// one.
 struct InspectArguments {
-  ModelWord model;
+  std::vector<ModelWord> models;
   std::optional<std::int64_t> layer;
   std::optional<std::string> stack;
   std::optional<std::int64_t> length;
   bool json = false;
   bool strict = false;
   bool patch = false;
+  bool brief = false;
 };
 // posenc compare A B. `tolerance`, in radians; when omitted that of CompareOptions (compare.h). `ignore_row_order`: the
 // rows that a conversion to GGUF puts in another order are no difference.

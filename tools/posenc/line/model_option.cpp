@@ -18,6 +18,14 @@ ModelWord model_given(const Given& given, std::string_view name, std::string_vie
   return {.name = given.text_or(name, otherwise), .set = given.list(flag), .flag = std::move(flag)};
 }
 
+std::vector<ModelWord> models_given(const Given& given, std::string_view name) {
+  std::vector<ModelWord> out;
+  for (const std::string& word : given.list(name)) {
+    out.push_back({.name = word, .set = given.list("--set"), .flag = "--set"});
+  }
+  return out;
+}
+
 void no_set_without_model(const Given& given) {
   if (given.has("--set")) throw UsageError{"--set: there is no --model whose plan it could change"};
 }

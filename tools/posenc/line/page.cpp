@@ -16,6 +16,8 @@
 namespace posenc::tool {
 namespace {
 
+ColourChoice chosen_colour = ColourChoice::automatic;
+
 constexpr std::size_t kLongestPrintable = 5 * kLongestWord;  // of a word that is an excerpt, each byte of it escaped
 
 // SGR sequences (ECMA-48): 1 bold, 2 faint, 33 yellow. 0, which paint() ends with, resets all.
@@ -92,7 +94,10 @@ std::int64_t table_columns(const std::vector<std::vector<std::string>>& rows) {
   return total;
 }
 
+void choose_colour(ColourChoice choice) { chosen_colour = choice; }
+
 bool output_wants_colour() {
+  if (chosen_colour != ColourChoice::automatic) return chosen_colour == ColourChoice::always;
   const char* no_colour = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");
   const bool dumb = term == nullptr || std::strcmp(term, "dumb") == 0;

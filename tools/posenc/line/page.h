@@ -38,8 +38,12 @@ class Page {
 // Columns that `rows` takes in Page::table, without the indent.
 std::int64_t table_columns(const std::vector<std::vector<std::string>>& rows);
 
+// --color: by what standard output is and what the environment says, or whatever they are.
+enum class ColourChoice : std::uint8_t { automatic, always, never };
+// Of this run of the tool; automatic until it is called.
+void choose_colour(ColourChoice choice);
 // Whether standard output wants colour: it is a terminal, TERM is not dumb, NO_COLOR is not set (no-color.org: or is
-// empty).
+// empty); or what was chosen.
 bool output_wants_colour();
 
 // Writes all of `text` to standard output. Returns kOk; or, with a message on standard error, kFile. A reader that

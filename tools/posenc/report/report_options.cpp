@@ -8,15 +8,11 @@ namespace posenc::tool {
 namespace {
 
 Command read_report(const Given& given) {
-  ReportArguments out{.length = given.whole("--length", 1, kLargestLength),
+  ReportArguments out{.models = models_given(given, "MODEL"),
+                      .length = given.whole("--length", 1, kLargestLength),
                       .out = given.text("--output"),
                       .force = given.has("--force"),
                       .json = given.has("--json")};
-  const ModelWord first = model_given(given, "MODEL");
-  for (const std::string& name : given.list("MODEL")) {
-    out.models.push_back(first);
-    out.models.back().name = name;
-  }
   if (given.has("--against")) {
     out.against = model_given(given, "--against", "", "--set-against");
   } else if (given.has("--set-against")) {
