@@ -2,6 +2,7 @@
 // norms and attention; floats_avx2.h lists what it must have.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/lanes.h"
