@@ -44,7 +44,7 @@ Quantised make(nb::handle format, nb::handle codes, nb::handle scales, nb::handl
   return out;
 }
 
-nb::tuple shape_of(const Quantised& x) {
+nb::tuple shape_of_numbers(const Quantised& x) {
   const Bytes codes(x.codes, {"Quantised", "codes"}, false);
   nb::list out;
   for (int axis = 0; axis < codes.view().rank; ++axis) {
@@ -134,7 +134,7 @@ void bind_quantised(nb::module_& m) {
           nb::for_getter(nb::sig("def zeros(self) -> typing.Any")), "As they were given.")
       .def_prop_ro("scale", [](const Quantised& self) { return static_cast<double>(self.scale); })
       .def_prop_ro("group", [](const Quantised& self) { return self.group; })
-      .def_prop_ro("shape", &shape_of, nb::for_getter(nb::sig("def shape(self) -> tuple[int, ...]")),
+      .def_prop_ro("shape", &shape_of_numbers, nb::for_getter(nb::sig("def shape(self) -> tuple[int, ...]")),
                    "Of the numbers: that of the codes, with channels instead of bytes.");
   m.def(
       "cache_row_bytes",
