@@ -1,0 +1,86 @@
+"""What the parts of scripts/release share: folders, the version, an environment that makes the same bytes again."""
+import hashlib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+
+def run(*command, cwd=None, env=None, stdin=None):
+    """Standard output; ends the script with all that was printed where the command fails."""
+    done = subprocess.run([str(word) for word in command], cwd=cwd, env=env, input=stdin, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"release: {' '.join(map(str, command))} failed:\n{done.stdout[-8000:]}{done.stderr[-8000:]}")
+    return done.stdout
+
+
+class Making:
+    """root: the checkout; out: where files go; work: where they are built."""
+
+    def __init__(self, root, out, work):
+        self.root, self.out, self.work = root, out.absolute(), work.absolute()
+        self.out.mkdir(parents=True, exist_ok=True)
+        self.work.mkdir(parents=True, exist_ok=True)
+        header = run("git", "-C", root, "show", "HEAD:include/posenc/version.h")
+        self.version = ".".join(re.findall(r"POSENC_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header))
+        self.epoch = run("git", "-C", root, "log", "-1", "--format=%ct").strip()
+        self.launcher = os.environ.get("CMAKE_CXX_COMPILER_LAUNCHER", "")
+        run(root / "scripts/install_dependencies", "build")
+        print(run(root / "scripts/install_environment", "releasing", root / "scripts/releasing/requirements.txt"), end="")
+        self.source = self.unpack()
+        # Where things are built must not show in them; times are those of the commit; nothing depends on who builds.
+        self.environment = {**os.environ, "SOURCE_DATE_EPOCH": self.epoch, "LC_ALL": "C", "TZ": "UTC",
+                            "ZIG_GLOBAL_CACHE_DIR": os.environ.get("ZIG_GLOBAL_CACHE_DIR", str(self.work / "zig-cache")),
+                            "CMAKE_BUILD_PARALLEL_LEVEL": run(root / "scripts/build_jobs").strip(),
+                            "PATH": f"{root / 'build/releasing/bin'}:{os.environ['PATH']}"}
+        os.umask(0o022)
+
+    def unpack(self):
+        """The tree of the commit, as the source tarball has it."""
+        source = self.work / "source"
+        if not source.exists():
+            source.mkdir()
+            tar = subprocess.run(["git", "-C", self.root, "archive", "--format=tar", "HEAD"], check=True, capture_output=True).stdout
+            subprocess.run(["tar", "-x", "-C", source], input=tar, check=True)
+        return source
+
+    def folder(self, name):
+        """A folder of the work that is empty."""
+        folder = self.work / name
+        if folder.exists():
+            run("rm", "-rf", folder)
+        folder.mkdir()
+        return folder
+
+    def python(self, *words, cwd=None):
+        return run(self.root / "build/releasing/bin/python3", *words, cwd=cwd, env=self.environment)
+
+    def zig(self):
+        place = self.python("-c", "import ziglang; print(ziglang.__path__[0])").strip()
+        return pathlib.Path(place) / "zig"
+
+    def headers(self):
+        """fmt, RapidJSON and CLI11 alone, for compilers that must not see the rest of /usr/include."""
+        folder = self.folder("headers")
+        for library in ("fmt", "rapidjson", "CLI"):
+            (folder / library).symlink_to(f"/usr/include/{library}")
+        return folder
+
+    def cmake(self, name, settings, target):
+        """A build of the source; made once."""
+        build = self.work / name
+        flags = settings.get("CMAKE_CXX_FLAGS", "")
+        wanted = {**settings, "CMAKE_CXX_FLAGS": f"-ffile-prefix-map={self.work}=. {flags}".strip(),
+                  "CMAKE_CXX_COMPILER_LAUNCHER": self.launcher}
+        run("cmake", "-S", self.source, "-B", build, "-G", "Ninja", *[f"-D{key}={value}" for key, value in wanted.items()],
+            env=self.environment)
+        run("cmake", "--build", build, "--target", target, env=self.environment)
+        return build
+
+    def write_sums(self):
+        lines = []
+        for path in sorted(self.out.iterdir()):
+            if path.name != "SHA256SUMS":
+                lines.append(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n")
+        (self.out / "SHA256SUMS").write_text("".join(lines))
