@@ -15,7 +15,8 @@ if(NOT EXISTS ${tools}/c++)
   foreach(tool cc c++ ar ranlib)
     set(target)
     if(tool MATCHES "^c")
-      set(target " -target ${POSENC_ZIG_TARGET} -O2")  # what CMake tries would have Zig build a C++ library without -O
+      # What CMake tries would have Zig build a C++ library without -O; and below -O2 Zig adds a sanitizer.
+      set(target " -target ${POSENC_ZIG_TARGET} -O2 -fno-sanitize=undefined")
     endif()
     file(WRITE ${tools}/${tool} "#!/bin/sh\nexec '${POSENC_ZIG}' ${tool}${target} \"$@\"\n")
     file(CHMOD ${tools}/${tool} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
