@@ -12,7 +12,7 @@ constexpr std::size_t kUnrolled = 8;
 }  // namespace
 
 // The widest registers that the machine has; a line is one register of AVX-512.
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(POSENC_NO_CLONES)  // Zig links nothing that would choose among them
 [[gnu::target_clones("avx512f", "avx2", "default")]]
 #endif
 std::uint64_t
