@@ -35,6 +35,10 @@ class Names(Refused):
     def test_svg_is_written_into_nothing_else(self):
         for name in ("x.png", "x.pdf", "picture.svg.jpg", "x.json"):
             self.assert_refused(USAGE, "decay", "-o", "SVG", "ends in .svg", f"'{name}'", out=name)
+        for name, command in (("x.png", "write x.svg, then rsvg-convert -o x.png x.svg"),
+                              ("a/b.pdf", "write a/b.svg, then rsvg-convert -f pdf -o a/b.pdf a/b.svg"),
+                              ("$(x).png", "rsvg-convert -o picture.png picture.svg")):
+            self.assert_refused(USAGE, "decay", command, out=name)
         self.assert_refused(USAGE, "decay --json", "ends in .json", "'x.svg'", out="x.svg")
         for words in (["-o", "x.svg"], ["-o", "picture"], ["-o", "x.json", "--json"], ["-o", "a.b/x", "--force"]):
             (self.folder / "a.b").mkdir(exist_ok=True)

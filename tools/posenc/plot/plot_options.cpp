@@ -36,6 +36,19 @@ bool has_ending(const std::string& name, const std::string& wanted) {
   return dot == std::string::npos || dot == 0 || file.substr(dot) == wanted;
 }
 
+// "; rsvg-convert x.svg -o x.png makes one of it": for formats that librsvg writes. A name that a shell would not take
+// for one word is none to show.
+std::string converted_by(const std::string& file) {
+  const std::size_t dot = file.rfind('.');
+  const std::string ending = file.substr(dot);
+  if (ending != ".png" && ending != ".pdf") return "";
+  const bool plain = file.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/+-") ==
+                     std::string::npos;
+  const std::string stem = plain && file.front() != '-' ? file.substr(0, dot) : "picture";
+  return formatted("; write {0}.svg, then rsvg-convert {1}-o {0}{2} {0}.svg (librsvg)", stem,
+                   ending == ".pdf" ? "-f pdf " : "", ending);
+}
+
 }  // namespace
 
 PlotArguments with_output(const Given& given, decltype(PlotArguments::plot) plot) {
@@ -47,8 +60,8 @@ PlotArguments with_output(const Given& given, decltype(PlotArguments::plot) plot
   if (const std::string wanted = out.json ? ".json" : ".svg"; out.out && !has_ending(*out.out, wanted)) {
     throw UsageError{
         formatted("-o: a picture is written as SVG, and its numbers with --json; expected a name that ends "
-                  "in {}, got '{}'",
-                  wanted, printable(*out.out))};
+                  "in {}, got '{}'{}",
+                  wanted, printable(*out.out), out.json ? "" : converted_by(*out.out))};
   }
   if (out.force && !out.out) throw UsageError{"--force: there is no -o whose file it could replace"};
   return out;
