@@ -1,6 +1,7 @@
 """posenc_VERSION_amd64.deb: what cmake --install puts into a prefix, with man pages and completions, as dpkg wants it."""
 import gzip
 import hashlib
+import os
 import re
 
 from steps import run
@@ -60,5 +61,7 @@ def make(making, build):
     write(stage / "DEBIAN/md5sums", sums.encode())
     for path in stage.rglob("*"):
         path.chmod(0o755 if path.is_dir() or path.parent.name == "bin" else 0o644)
+    for path in [stage, *stage.rglob("*")]:  # dpkg-deb only makes times earlier
+        os.utime(path, (int(making.epoch), int(making.epoch)))
     run("dpkg-deb", "--root-owner-group", "-Zxz", "--build", stage,
         making.out / f"posenc_{making.version}_{architecture}.deb", env=making.environment)

@@ -37,10 +37,13 @@ class Making:
         os.umask(0o022)
 
     def unpack(self):
-        """The tree of the commit, as the source tarball has it."""
-        source = self.work / "source"
-        if not source.exists():
+        """The tree of the commit, as the source tarball has it. What is there of another commit goes."""
+        source, mark = self.work / "source", self.work / "commit"
+        commit = run("git", "-C", self.root, "rev-parse", "HEAD")
+        if not mark.exists() or mark.read_text() != commit:
+            run("rm", "-rf", source)
             source.mkdir()
+            mark.write_text(commit)
             tar = subprocess.run(["git", "-C", self.root, "archive", "--format=tar", "HEAD"], check=True, capture_output=True).stdout
             subprocess.run(["tar", "-x", "-C", source], input=tar, check=True)
         return source
