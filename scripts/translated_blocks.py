@@ -27,7 +27,7 @@ def with_blocks(translation, blocks):
 def main(arguments):
     check = arguments == ["--check"]
     faults = []
-    translations = [path for folder in (ROOT, ROOT / "docs") for path in sorted(folder.glob("*.md"))
+    translations = [path for folder in (ROOT, ROOT / "docs", ROOT / "docs/schemes") for path in sorted(folder.glob("*.md"))
                     if TRANSLATION.fullmatch(path.name)]
     for path in translations:
         page = (path.parent / (TRANSLATION.fullmatch(path.name)[1] + ".md")).read_text(encoding="utf-8")
