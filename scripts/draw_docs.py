@@ -60,7 +60,7 @@ PICTURES = {
 }
 
 # Pages of docs/schemes that are not about one scheme that posenc computes.
-WITHOUT = {"README", "research", "added"}
+WITHOUT = {"README", "README.zh-CN", "research", "added"}
 SHOWN = re.compile(r"!\[[^\]]+\]\(([^)]+\.svg)\)")
 
 
