@@ -21,7 +21,7 @@ MACHINE_PATH = re.compile(r"(?<![\w./$}>])/(?:" + "|".join(["home", "root", "wor
 URL_HOST = re.compile(r"https?://([\w.-]+)")
 HOSTS = {
     "arxiv.org", "doi.org", "git-lfs.github.com", "github.com", "huggingface.co", "json-schema.org", "keepachangelog.com", "semver.org",
-    "www.apache.org", "www.rfc-editor.org", "www.unicode.org", "www.w3.org", "en.wikipedia.org",
+    "cyclonedx.org", "www.apache.org", "www.rfc-editor.org", "www.unicode.org", "www.w3.org", "en.wikipedia.org",
 }
 
 
