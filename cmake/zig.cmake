@@ -15,8 +15,9 @@ if(NOT EXISTS ${tools}/c++)
   foreach(tool cc c++ ar ranlib)
     set(target)
     if(tool MATCHES "^c")
-      # What CMake tries would have Zig build a C++ library without -O; and below -O2 Zig adds a sanitizer.
-      set(target " -target ${POSENC_ZIG_TARGET} -O2 -fno-sanitize=undefined -DPOSENC_NO_CLONES")
+      # What CMake tries would have Zig build a C++ library without -O; below -O2 Zig adds a sanitizer; and it has debug
+      # information, which names folders, unless told otherwise.
+      set(target " -target ${POSENC_ZIG_TARGET} -O2 -g0 -fno-sanitize=undefined -DPOSENC_NO_CLONES")
     endif()
     file(WRITE ${tools}/${tool} "#!/bin/sh\nexec '${POSENC_ZIG}' ${tool}${target} \"$@\"\n")
     file(CHMOD ${tools}/${tool} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
