@@ -64,11 +64,16 @@ class Making:
         return pathlib.Path(place) / "zig"
 
     def headers(self):
-        """fmt, RapidJSON and CLI11 alone, for compilers that must not see the rest of /usr/include."""
+        """fmt, RapidJSON and CLI11 alone, for compilers that must not see the rest of /usr/include; settings of CMake for it."""
         folder = self.folder("headers")
         for library in ("fmt", "rapidjson", "CLI"):
             (folder / library).symlink_to(f"/usr/include/{library}")
-        return folder
+        for package, target in (("fmt", "fmt::fmt-header-only"), ("CLI11", "CLI11::CLI11"), ("RapidJSON", "rapidjson")):
+            (folder / f"{package}Config.cmake").write_text(
+                f"add_library({target} INTERFACE IMPORTED)\n"
+                f"set_target_properties({target} PROPERTIES INTERFACE_INCLUDE_DIRECTORIES {folder})\n"
+                f"set(RapidJSON_INCLUDE_DIRS {folder})\n")
+        return {f"{package}_DIR": folder for package in ("fmt", "CLI11", "RapidJSON")}
 
     def cmake(self, name, settings, target):
         """A build of the source; made once."""
