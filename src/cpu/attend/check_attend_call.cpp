@@ -165,7 +165,7 @@ void require_sum_along_keys(std::string_view where, const char* field, const Lay
 }
 
 // The shared checks see a paged cache as a packed tensor of as many tokens as cu_seqlens_k says.
-math::CallSizes check_attend_call(const LayerPlan& layer, const AttendArgs& args) {
+math::CallSizes check_attend_call(const LayerPlan& layer, const AttendArgs& args, bool writes) {
   check_parallel(kAttend, args.parallel);
   if (args.angles > Angles::bfloat16) {
     math::refuse("angles", "be exact, float32 or bfloat16", formatted("{}", static_cast<int>(args.angles)));
@@ -204,7 +204,7 @@ math::CallSizes check_attend_call(const LayerPlan& layer, const AttendArgs& args
   check_floats("carry", args.carry);
   check_orders("q_order", args.inputs.q_order);
   check_orders("k_order", args.inputs.k_order);
-  check_memory(args, codes);
+  if (writes) check_memory(args, codes);
   return math::sizes_of(same);
 }
 

@@ -8,8 +8,8 @@
 
 namespace posenc::cpu {
 
-// Throws Error for the first thing that does not fit.
-math::CallSizes check_attend_call(const LayerPlan& layer, const AttendArgs& args);
+// Throws Error for the first thing that does not fit. `writes`: out, lse and carry are written, and so share no memory.
+math::CallSizes check_attend_call(const LayerPlan& layer, const AttendArgs& args, bool writes = true);
 
 // One number for each query and head, as `field` has, has room for one scheme whose scores depend on the keys after.
 void require_sum_along_keys(std::string_view where, const char* field, const LayerPlan& layer);

@@ -57,9 +57,7 @@ void begin_sums(cpu::BackwardCall& backward) {
   }
   backward.of_values = cpu::TermSums(backward.wants_values ? cpu::size_of_values(call) : cpu::TermSize{}, heads);
   backward.of_sinks.resize(index(heads));
-  cpu::FrequencySums none;
-  for (const cpu::CallRotation& rotation : call.rotations) none.emplace_back(index(rotation.pairs));
-  backward.of_frequencies.assign(index(call.layer.kv_heads), none);
+  backward.of_frequencies.assign(index(call.layer.kv_heads), cpu::no_frequencies(call));
   for (const TensorView& x : {backward.args.d_bias, backward.args.d_log_forget, backward.args.d_row_gate}) {
     cpu::clear(x);
   }

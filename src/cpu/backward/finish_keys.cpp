@@ -165,11 +165,7 @@ void finish_keys(BackwardCall& backward, KeepGoing& keep_going) {
     }
   }
   std::vector<FrequencySums> frequencies;
-  if (backward.wants_frequencies) {
-    FrequencySums none;
-    for (const CallRotation& rotation : backward.call.rotations) none.emplace_back(index(rotation.pairs));
-    frequencies.assign(tasks.size(), none);
-  }
+  if (backward.wants_frequencies) frequencies.assign(tasks.size(), no_frequencies(backward.call));
   HeapLines heap;
   std::vector<KeyFinisher> workers;
   const std::int64_t threads = std::min<std::int64_t>(threads_of(backward.args.parallel), std::ssize(tasks));

@@ -12,10 +12,28 @@
 namespace posenc::cpu {
 namespace {
 
-const NamedGradient* asked(const BackwardCall& backward, const std::string& name) {
-  const auto& all = backward.args.d_weights;
+const NamedGradient* find(std::span<const NamedGradient> all, const std::string& name) {
   const auto found = std::ranges::find(all, name, &NamedGradient::name);
   return found == all.end() || found->gradient.empty() ? nullptr : &*found;
+}
+
+const NamedGradient* asked(const BackwardCall& backward, const std::string& name) {
+  return find(backward.args.d_weights, name);
+}
+
+// All elements of the tensor, the last axis fastest.
+void write_all(const TensorView& x, std::span<const double> gradients) {
+  clear(x);
+  std::array<std::int64_t, kMaxRank> place{};
+  for (const double gradient : gradients) {
+    std::int64_t offset = 0;
+    for (int axis = 0; axis < x.rank; ++axis) offset += place[index(axis)] * x.strides[index(axis)];
+    add_to(x, offset, gradient);
+    for (int axis = x.rank; axis-- > 0;) {
+      if (++place[index(axis)] < x.shape[index(axis)]) break;
+      place[index(axis)] = 0;
+    }
+  }
 }
 
 std::string prefix_of_scheme(const BackwardCall& backward, std::size_t t) {
@@ -47,18 +65,18 @@ bool Raising::is_asked(const std::string& name) const { return asked(backward, p
 
 void Raising::write(const std::string& name, std::span<const double> gradients) const {
   const NamedGradient* const to = asked(backward, prefix + name);
-  if (to == nullptr) return;
-  const TensorView& x = to->gradient;
-  clear(x);
-  std::array<std::int64_t, kMaxRank> place{};
-  for (const double gradient : gradients) {
-    std::int64_t offset = 0;
-    for (int axis = 0; axis < x.rank; ++axis) offset += place[index(axis)] * x.strides[index(axis)];
-    add_to(x, offset, gradient);
-    for (int axis = x.rank; axis-- > 0;) {
-      if (++place[index(axis)] < x.shape[index(axis)]) break;
-      place[index(axis)] = 0;
-    }
+  if (to != nullptr) write_all(to->gradient, gradients);
+}
+
+bool asks_for_frequencies(const LayerPlan& layer, std::span<const NamedGradient> asked) {
+  return std::ranges::any_of(names_of_rotations(layer),
+                             [&](const std::string& name) { return find(asked, name) != nullptr; });
+}
+
+void write_frequencies(const LayerPlan& layer, std::span<const NamedGradient> asked, const FrequencySums& sums) {
+  const std::vector<std::string> names = names_of_rotations(layer);
+  for (std::size_t n = 0; n < names.size(); ++n) {
+    if (const NamedGradient* const to = find(asked, names[n])) write_all(to->gradient, sums[n]);
   }
 }
 
@@ -73,9 +91,7 @@ void mark_wanted(BackwardCall& backward) {
     for (std::size_t n = lowered.first_term[t]; n < end; ++n) backward.wants[n] = is_wanted ? 1 : 0;
   }
   backward.wants_values = asked(backward, "value_table") != nullptr;
-  for (const std::string& name : names_of_rotations(backward.call.layer)) {
-    backward.wants_frequencies |= asked(backward, name) != nullptr;
-  }
+  backward.wants_frequencies = asks_for_frequencies(backward.call.layer, backward.args.d_weights);
 }
 
 void raise(const BackwardCall& backward) {
@@ -89,14 +105,7 @@ void raise(const BackwardCall& backward) {
   const Raising of_layer{backward, 0, ""};
   std::visit([&](const auto& scheme) { raise_values(scheme, of_layer); }, layer.value);
   of_layer.write("sinks", backward.of_sinks);
-  const std::vector<std::string> names = names_of_rotations(layer);
-  for (std::size_t n = 0; n < names.size(); ++n) {
-    std::vector<double> sum(index(backward.call.rotations[n].pairs));
-    for (const FrequencySums& of_head : backward.of_frequencies) {
-      for (std::size_t p = 0; p < sum.size(); ++p) sum[p] += of_head[n][p];
-    }
-    of_layer.write(names[n], sum);
-  }
+  write_frequencies(layer, backward.args.d_weights, summed(backward.of_frequencies));
 }
 
 }  // namespace posenc::cpu

@@ -18,6 +18,11 @@ void mark_wanted(BackwardCall& backward);
 // Writes all of AttendBackwardArgs::d_weights, and d_log_forget.
 void raise(const BackwardCall& backward);
 
+// Whether frequencies of the layer's rotations are among what is asked for; and those, written: the sums of all
+// rotations of a call.
+bool asks_for_frequencies(const LayerPlan& layer, std::span<const NamedGradient> asked);
+void write_frequencies(const LayerPlan& layer, std::span<const NamedGradient> asked, const FrequencySums& sums);
+
 // One scheme of the layer, its gradients and where they go.
 struct Raising {
   const BackwardCall& backward;

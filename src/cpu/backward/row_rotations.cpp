@@ -10,6 +10,22 @@
 
 namespace posenc::cpu {
 
+FrequencySums no_frequencies(const AttendCall& call) {
+  FrequencySums none;
+  for (const CallRotation& rotation : call.rotations) none.emplace_back(index(rotation.pairs));
+  return none;
+}
+
+FrequencySums summed(std::span<const FrequencySums> parts) {
+  FrequencySums out = parts.front();
+  for (const FrequencySums& part : parts.subspan(1)) {
+    for (std::size_t n = 0; n < out.size(); ++n) {
+      for (std::size_t p = 0; p < out[n].size(); ++p) out[n][p] += part[n][p];
+    }
+  }
+  return out;
+}
+
 RowRotations::RowRotations(const AttendCall& call, std::pmr::memory_resource* memory)
     : call_(call), scratch_(call, memory) {}
 
@@ -25,6 +41,13 @@ bool RowRotations::write(const CallRotation& rotation) {
   const bool is_value = of_ == Of::values || of_ == Of::outputs;
   const bool rotates = is_value || (is_query ? rotation.rule->rotates_queries : rotation.rule->rotates_keys);
   if (!rotates && (is_value || rotation.rule->decay.empty())) return false;
+  const AlignedFloats& kept = is_query ? rotation.of_queries : rotation.of_keys;
+  if (rotates && region_ == nullptr && !kept.empty()) {
+    for (std::int64_t n = 0; n < count_; ++n) {
+      scratch_.cos[index(n)] = kept.data() + (first_ + n) * 2 * rotation.pairs;
+    }
+    return true;
+  }
   std::array<double, kTileKeys> beyond{};
   for (std::size_t axis = 0; axis < call_.lowered.coordinates.size(); ++axis) {
     const math::Coordinate& own = call_.lowered.coordinates[axis];

@@ -18,6 +18,9 @@ namespace posenc::cpu {
 
 // Gradients of the frequencies: [rotations][pairs].
 using FrequencySums = std::vector<std::vector<double>>;
+FrequencySums no_frequencies(const AttendCall& call);
+// Of parts that were summed apart, in their order; there is one at least.
+FrequencySums summed(std::span<const FrequencySums> parts);
 
 class RowRotations {
  public:
