@@ -15,7 +15,9 @@
 #pragma once
 
 #include <functional>
+#include <span>
 
+#include "posenc/attend_backward.h"
 #include "posenc/attention.h"
 #include "posenc/export.h"
 #include "posenc/feature_map.h"
@@ -60,5 +62,43 @@ struct AttendLinearArgs {
 //
 // False where keep_going returned false: out and state then hold nothing of use.
 [[nodiscard]] POSENC_API bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args);
+
+// The gradients of attend_linear, of a call without a state.
+//
+//   dn_i = do_i / t_i,  dt_i = - (dn_i . n_i) / t_i            o_i = n_i / t_i, the quotient above
+//   df(q_i) = R_i^T S_i dn_i + dt_i z_i,   df(k_j) = R_j^T G_j v_j + g_j,   dv_j = G_j^T R_j f(k_j)
+//   G_j = sum_i R_i f(q_i) dn_i^T,  g_j = sum_i dt_i f(q_i)    over the queries i that see j
+//
+// times f'. S and z are summed once more from the first key to the last, G and g from the last query to the first: as
+// much memory as the sums, and two floats for each query. In f32, of each gradient in one order whatever the number of
+// threads, which share the KV heads: results are the same to the bit. A gradient of a query does not depend in a causal
+// layer on what rows after it hold, one of a key on those before. The float64 reference is that of
+// reference_backward.h.
+struct AttendLinearBackwardArgs {
+  // As attend_linear was given them.
+  ConstTensorView q{};
+  ConstTensorView k{};
+  ConstTensorView v{};
+  LayerInputs inputs{};
+  FeatureMap feature_map = FeatureMap::elu_plus_one;
+  ConstTensorView d_out{};  // dL / d out: its shape
+
+  // Written, of the shapes of q, k, v, in f32, f16 or bf16; each may be omitted. d_weights: "inv_freq" of a rotation
+  // ("n.inv_freq" of rotation n, where there are several), [pairs], f32 or f64.
+  TensorView d_q{};
+  TensorView d_k{};
+  TensorView d_v{};
+  std::span<const NamedGradient> d_weights{};
+
+  Angles angles = Angles::exact;
+  Parallel parallel{};
+  Isa isa = Isa::automatic;
+  std::function<bool()> keep_going{};  // as in AttendLinearArgs
+};
+
+// Where the denominator is 0 there is no gradient, as the output is 0. Throws Error, before anything is written, for
+// what attend_linear refuses, for gradients that do not fit or share memory with another tensor, and for a name that is
+// not in gradient_names() or is given twice. False where keep_going returned false: gradients then hold nothing of use.
+[[nodiscard]] POSENC_API bool attend_linear_backward(const LayerPlan& layer, const AttendLinearBackwardArgs& args);
 
 }  // namespace posenc::inline v0_2

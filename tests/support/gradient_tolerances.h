@@ -45,4 +45,12 @@ inline double fused_gradient(double sensitivity, double largest, const GradientS
   return (roundings * kFloatRounding + stored) * (sensitivity + largest);
 }
 
+// The same of attend_linear_backward, which has no scores: a product of features carries `features` roundings of each
+// factor (feature_in_floats), and its sum goes over the channels and, chunk by chunk, the tokens; some 12 more are of
+// the rotation, the denominator, which is divided by once and again, and what it takes from the numerator.
+inline double linear_gradient(double sensitivity, double largest, const GradientSizes& sizes, double features) {
+  const double roundings = std::sqrt(sizes.channels) + std::sqrt(sizes.length) + 12 + 2 * features;
+  return roundings * kFloatRounding * (sensitivity + largest);
+}
+
 }  // namespace posenc::test

@@ -13,6 +13,7 @@
 #include "cpu/call/keep_going.h"
 #include "cpu/call/run_tasks.h"
 #include "cpu/linear/check_linear_call.h"
+#include "cpu/linear/linear_features.h"
 #include "cpu/linear/linear_step.h"
 #include "cpu/linear/linear_unit.h"
 #include "cpu/machine/dispatch.h"
@@ -20,22 +21,6 @@
 
 namespace posenc::inline v0_2 {
 namespace {
-
-kernels::Feature feature_of(FeatureMap map) {
-  switch (map) {
-    case FeatureMap::elu_plus_one: return kernels::Feature::elu_plus_one;
-    case FeatureMap::identity: return kernels::Feature::identity;
-    case FeatureMap::relu: return kernels::Feature::relu;
-  }
-  return kernels::Feature::identity;
-}
-
-// The attention factor would change the numerator alone.
-void leave_out_factors(cpu::AttendCall& call) {
-  for (cpu::CallRotation& rotation : call.rotations) {
-    rotation.angles = cpu::AngleRule(rotation.rule->inv_freq, rotation.rule->axis_of_pair, 1.0, call.args.angles);
-  }
-}
 
 // KV heads of all sequences among workers, as many as there are threads.
 template <typename Worker, typename Make>
@@ -63,13 +48,13 @@ bool attend_linear(const LayerPlan& layer, const AttendLinearArgs& args) {
     const math::CallSizes sizes = cpu::check_linear_call(attending, args, same);
     return cpu::attend_call(attending, same, sizes, cpu::kernels_for("attend_linear", args.isa));
   });
-  leave_out_factors(call);
+  cpu::leave_out_factors(call);
   cpu::KeepGoing keep_going(args.keep_going);
   const std::int64_t heads = call.layer.kv_heads;
   // Every query head reads each query's angles, every KV head each key's.
   cpu::keep_angles(call, {.queries = heads * call.group * call.lowered.q_rows, .keys = heads * call.lowered.k_rows},
                    keep_going);
-  const kernels::Feature feature = feature_of(args.feature_map);
+  const kernels::Feature feature = cpu::feature_of(args.feature_map);
   if (takes_steps(call, args.state)) {
     // Asked before the state is written, as steps are too short to ask within.
     if (keep_going()) {

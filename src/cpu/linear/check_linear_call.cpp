@@ -1,5 +1,5 @@
-// Checks of attend_linear: those of attend without a softmax's, no mask that sums over all keys cannot honour, and a
-// state of the right shape that shares no memory.
+// Checks of attend_linear and its backward pass: those of attend without a softmax's, no mask that sums over all keys
+// cannot honour; a state of the right shape that shares no memory; gradients of the right shapes.
 #include "cpu/linear/check_linear_call.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 
 #include "base/formatted.h"
 #include "cpu/attend/check_attend_call.h"
+#include "cpu/backward/check_gradients.h"
 #include "cpu/call/heads_view.h"
 #include "cpu/call/tensor_memory.h"
 #include "math/check/check_attend.h"
@@ -19,6 +20,7 @@ namespace posenc::cpu {
 namespace {
 
 constexpr std::string_view kAttendLinear = "attend_linear";
+constexpr const char* kBackward = "attend_linear_backward";
 
 // Sums over all keys know no key from another.
 void check_mask(const LayerPlan& layer, const LayerInputs& inputs) {
@@ -89,17 +91,47 @@ void check_state(const LayerPlan& layer, const AttendLinearArgs& args, const mat
   if (!args.inputs.k_positions) math::refuse("k_positions", must, "omitted");
 }
 
+void check_map(FeatureMap map) {
+  if (map <= FeatureMap::relu) return;
+  math::refuse("feature_map", "be elu_plus_one, identity or relu", formatted("{}", static_cast<int>(map)));
+}
+
+// What both passes are given.
+math::CallSizes check_shared(const LayerPlan& layer, FeatureMap map, const AttendArgs& same, bool writes) {
+  math::refuse_softmax_terms(layer, same.inputs);
+  check_mask(layer, same.inputs);
+  check_map(map);
+  return check_attend_call(layer, same, writes);
+}
+
 }  // namespace
 
 math::CallSizes check_linear_call(const LayerPlan& layer, const AttendLinearArgs& args, const AttendArgs& same) {
-  math::refuse_softmax_terms(layer, args.inputs);
-  check_mask(layer, args.inputs);
-  if (args.feature_map > FeatureMap::relu) {
-    math::refuse("feature_map", "be elu_plus_one, identity or relu",
-                 formatted("{}", static_cast<int>(args.feature_map)));
-  }
-  const math::CallSizes sizes = check_attend_call(layer, same);
+  const math::CallSizes sizes = check_shared(layer, args.feature_map, same, true);
   check_state(layer, args, sizes);
+  return sizes;
+}
+
+math::CallSizes check_linear_backward(const LayerPlan& layer, const AttendLinearBackwardArgs& args,
+                                      const AttendArgs& same) {
+  require_given(kBackward, "d_out", args.d_out);
+  math::CallSizes sizes;
+  try {
+    sizes = check_shared(layer, args.feature_map, same, false);
+  } catch (const Error& error) {  // the name of the call that was made, and what stands for its out
+    Problem problem = error.problem();
+    if (problem.field == "out" || problem.field.starts_with("out.")) problem.field.insert(0, "d_");
+    throw Error(kBackward, problem);
+  }
+  check_heads_gradient(kBackward, "d_q", args.d_q, args.q);
+  check_heads_gradient(kBackward, "d_k", args.d_k, args.k);
+  check_heads_gradient(kBackward, "d_v", args.d_v, args.v);
+  check_learned_gradients(kBackward, layer, {}, args.d_weights);
+  NamedTensors written{{"d_q", args.d_q}, {"d_k", args.d_k}, {"d_v", args.d_v}};
+  for (const NamedGradient& one : args.d_weights) {
+    written.emplace_back(formatted("d_weights[\"{}\"]", one.name), one.gradient);
+  }
+  check_written_apart(kBackward, written, {{"q", args.q}, {"k", args.k}, {"v", args.v}, {"d_out", args.d_out}});
   return sizes;
 }
 

@@ -12,4 +12,8 @@ namespace posenc::cpu {
 // `layer` is of the kind that attends (math::attending).
 math::CallSizes check_linear_call(const LayerPlan& layer, const AttendLinearArgs& args, const AttendArgs& same);
 
+// Of the backward pass: `same` has d_out in the place of out. Errors are those of attend_linear_backward.
+math::CallSizes check_linear_backward(const LayerPlan& layer, const AttendLinearBackwardArgs& args,
+                                      const AttendArgs& same);
+
 }  // namespace posenc::cpu

@@ -13,6 +13,7 @@ namespace posenc::test {
 namespace {
 
 constexpr std::int64_t kFirstPlace = 1000;
+constexpr auto kBothWays = MaskKind::bidirectional;
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -61,6 +62,28 @@ LayerPlan linear_layer(std::int64_t value_dim, Pairing pairing) {
       .kind = LayerKind::linear_attention, .heads = 4, .kv_heads = 2, .head_dim = 16, .value_dim = value_dim};
   layer.rotate.push_back({.heads = 4, .scheme = rope, .offset = 1});
   return layer;
+}
+
+std::vector<LinearRows> every_linear_rows() {
+  return {{.name = "one", .queries = 1, .keys = 1},
+          {.name = "a chunk less one", .queries = 47, .keys = 47},
+          {.name = "a chunk", .queries = 48, .keys = 48},
+          {.name = "two chunks and one", .queries = 97, .keys = 97},
+          {.name = "after a prompt", .queries = 50, .keys = 110},
+          {.name = "decoding", .queries = 1, .keys = 100},
+          {.name = "queries without keys", .queries = 60, .keys = 7},
+          {.name = "no queries", .queries = 0, .keys = 5},
+          {.name = "no keys", .queries = 5, .keys = 0},
+          {.name = "batch", .queries = 20, .keys = 51, .batch = 2},
+          {.name = "both ways", .mask = kBothWays, .queries = 49, .keys = 101},
+          {.name = "both ways, batch", .mask = kBothWays, .queries = 50, .keys = 3, .batch = 2},
+          {.name = "packed", .queries = 52, .keys = 67, .ends_q = {0, 49, 49, 52}, .ends_k = {0, 63, 64, 67}},
+          {.name = "packed, both ways",
+           .mask = kBothWays,
+           .queries = 9,
+           .keys = 60,
+           .ends_q = {0, 2, 9},
+           .ends_k = {0, 50, 60}}};
 }
 
 LinearCall::LinearCall(const LayerPlan& of_layer, LinearRows of_rows, FeatureMap map, DType dtype, std::uint64_t seed)

@@ -23,6 +23,9 @@ struct LinearRows {
   std::vector<std::int32_t> ends_k{};
 };
 
+// Every mask that there is, of lengths that end in a chunk, at its end and behind it.
+std::vector<LinearRows> every_linear_rows();
+
 // 4 query heads to 2 key heads, 16 channels of which 12 rotate (with an attention factor, which must not be seen).
 LayerPlan linear_layer(std::int64_t value_dim, Pairing pairing = Pairing::half);
 

@@ -14,29 +14,6 @@ namespace posenc::test::linear_floats_test {
 namespace {
 
 constexpr std::uint64_t kSeed = 31415;
-constexpr auto kBothWays = MaskKind::bidirectional;
-
-std::vector<LinearRows> all_rows() {
-  return {{.name = "one", .queries = 1, .keys = 1},
-          {.name = "a chunk less one", .queries = 47, .keys = 47},
-          {.name = "a chunk", .queries = 48, .keys = 48},
-          {.name = "two chunks and one", .queries = 97, .keys = 97},
-          {.name = "after a prompt", .queries = 50, .keys = 110},
-          {.name = "decoding", .queries = 1, .keys = 100},
-          {.name = "queries without keys", .queries = 60, .keys = 7},
-          {.name = "no queries", .queries = 0, .keys = 5},
-          {.name = "no keys", .queries = 5, .keys = 0},
-          {.name = "batch", .queries = 20, .keys = 51, .batch = 2},
-          {.name = "both ways", .mask = kBothWays, .queries = 49, .keys = 101},
-          {.name = "both ways, batch", .mask = kBothWays, .queries = 50, .keys = 3, .batch = 2},
-          {.name = "packed", .queries = 52, .keys = 67, .ends_q = {0, 49, 49, 52}, .ends_k = {0, 63, 64, 67}},
-          {.name = "packed, both ways",
-           .mask = kBothWays,
-           .queries = 9,
-           .keys = 60,
-           .ends_q = {0, 2, 9},
-           .ends_k = {0, 50, 60}}};
-}
 
 std::string name_of(FeatureMap map) {
   if (map == FeatureMap::identity) return "identity";
@@ -90,7 +67,7 @@ class Comparison {
 
 TEST(LinearFloats, EqualTheReference) {
   Comparison comparison;
-  const std::vector<LinearRows> all = all_rows();
+  const std::vector<LinearRows> all = every_linear_rows();
   for (std::size_t n = 0; n < all.size(); ++n) {
     comparison.compare(all[n], DType::f32);
     if (n % 2 == 0) comparison.compare(all[n], n % 4 == 0 ? DType::f16 : DType::bf16);
