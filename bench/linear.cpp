@@ -1,7 +1,7 @@
 // Linear attention with rotation against what limits it. Prefill: the fraction of the machine's multiply-adds (register
-// only, same process), and the time over that of softmax attention of the same shape. Decoding: the time over reading
-// and writing the state once. Operations are those of the recurrence, the least there are; what queries and keys of one
-// chunk have with one another is on top of them, and not counted.
+// only, same process), the time over that of softmax attention of the same shape, and that of the backward pass over
+// it. Decoding: the time over reading and writing the state once. Operations are those of the recurrence, the least
+// there are; what queries and keys of one chunk have with one another is on top of them, and not counted.
 //
 // usage: bench_linear [PART OF A SHAPE]
 #include <cmath>
@@ -66,10 +66,15 @@ struct Tensors {
         k(bytes(kKvHeads)),
         v(bytes(kKvHeads)),
         out(bytes(kHeads)),
+        d_out(bytes(kHeads)),
+        d_q(bytes(kHeads)),
+        d_k(bytes(kKvHeads)),
+        d_v(bytes(kKvHeads)),
         state(static_cast<std::size_t>(kState) * sizeof(float)) {
     fill(q, s.tokens * kHeads * kChannels, s.dtype);
     fill(k, s.tokens * kKvHeads * kChannels, s.dtype);
     fill(v, s.tokens * kKvHeads * kChannels, s.dtype);
+    fill(d_out, s.tokens * kHeads * kChannels, s.dtype);
   }
   posenc::TensorView view(const HugeMemory& memory, std::int64_t heads) const {
     return posenc::tensor(static_cast<void*>(memory.data()), shape.dtype, {shape.tokens, heads, kChannels});
@@ -81,7 +86,7 @@ struct Tensors {
   }
 
   Shape shape;
-  HugeMemory q, k, v, out, state;
+  HugeMemory q, k, v, out, d_out, d_q, d_k, d_v, state;
 
  private:
   std::size_t bytes(std::int64_t heads) const {
@@ -109,12 +114,24 @@ void prefill(const Shape& shape, int threads) {
   double peak_operations = 0;
   std::vector<Candidate> candidates{
       {.name = "multiply-adds", .run = [&] { peak_operations = posenc::bench::multiply_add(isa, kSteps); }},
-      {.name = "linear", .run = [&] {
-         (void)attend_linear(layer, {.out = tensors.view(tensors.out, kHeads),
-                                     .q = tensors.view(tensors.q, kHeads),
-                                     .k = tensors.view(tensors.k, kKvHeads),
-                                     .v = tensors.view(tensors.v, kKvHeads),
-                                     .parallel = {.threads = threads}});
+      {.name = "linear",
+       .run =
+           [&] {
+             (void)attend_linear(layer, {.out = tensors.view(tensors.out, kHeads),
+                                         .q = tensors.view(tensors.q, kHeads),
+                                         .k = tensors.view(tensors.k, kKvHeads),
+                                         .v = tensors.view(tensors.v, kKvHeads),
+                                         .parallel = {.threads = threads}});
+           }},
+      {.name = "backward", .run = [&] {
+         (void)attend_linear_backward(layer, {.q = tensors.view(tensors.q, kHeads),
+                                              .k = tensors.view(tensors.k, kKvHeads),
+                                              .v = tensors.view(tensors.v, kKvHeads),
+                                              .d_out = tensors.view(tensors.d_out, kHeads),
+                                              .d_q = tensors.view(tensors.d_q, kHeads),
+                                              .d_k = tensors.view(tensors.d_k, kKvHeads),
+                                              .d_v = tensors.view(tensors.d_v, kKvHeads),
+                                              .parallel = {.threads = threads}});
        }}};
   // Softmax attention grows with the square: at 8192 tokens it would take most of the time.
   if (shape.tokens <= 2048) {
@@ -138,8 +155,10 @@ void prefill(const Shape& shape, int threads) {
   std::printf("%-20s %d thread%s %9.2f ms %7.1f Gflop/s   %.3f [%.3f, %.3f] of peak FLOP/s", shape.name.c_str(),
               threads, threads == 1 ? " " : "s", seconds * 1e3, operations(shape) / seconds * 1e-9, part.median,
               part.least, part.most);
-  if (candidates.size() > 2) {
-    const Spread ratio = ratios(candidates[1], candidates[2]);
+  const Spread backward = ratios(candidates[2], candidates[1]);
+  std::printf("   backward %.2f [%.2f, %.2f] x forward", backward.median, backward.least, backward.most);
+  if (candidates.size() > 3) {
+    const Spread ratio = ratios(candidates[1], candidates[3]);
     std::printf("   %.2f [%.2f, %.2f] x softmax", ratio.median, ratio.least, ratio.most);
   }
   std::printf("\n");

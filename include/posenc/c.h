@@ -518,8 +518,8 @@ typedef struct posenc_attend_backward_args {
   posenc_tensor d_bias;
   posenc_tensor d_log_forget;
   posenc_tensor d_row_gate;
-  posenc_tensor carry;    // read; of a part of the keys
-  posenc_tensor d_carry;  // read and written
+  posenc_tensor carry;                              // read; of a part of the keys
+  posenc_tensor d_carry;                            // read and written
   int32_t (*keep_going)(void* keep_going_context);  // as for posenc_attend
   void* keep_going_context;
   int64_t threads;  // at most so many; 0: all
@@ -566,6 +566,41 @@ typedef struct posenc_attend_linear_args {
   { .size = sizeof(posenc_attend_linear_args) }
 
 POSENC_API posenc_status posenc_attend_linear(const posenc_attend_linear_args* args);
+
+// Members are those of AttendLinearBackwardArgs in attend_linear.h: the gradients of a call without a state.
+typedef struct posenc_attend_linear_backward_args {
+  size_t size;
+  const posenc_plan* plan;
+  const char* stack;
+  int64_t layer;
+  const posenc_mask* mask;
+  posenc_tensor q;
+  posenc_tensor k;
+  posenc_tensor v;
+  const posenc_positions* q_positions;
+  const posenc_positions* k_positions;
+  const int32_t* cu_seqlens_q;
+  int64_t cu_seqlens_q_count;
+  const int32_t* cu_seqlens_k;
+  int64_t cu_seqlens_k_count;
+  int64_t length;
+  posenc_feature_map feature_map;
+  posenc_angles angles;
+  posenc_tensor d_out;
+  posenc_tensor d_q;  // written, as all that follow; each may be omitted
+  posenc_tensor d_k;
+  posenc_tensor d_v;
+  const posenc_named_gradient* d_weights;
+  int64_t d_weights_count;
+  int32_t (*keep_going)(void* keep_going_context);  // as for posenc_attend
+  void* keep_going_context;
+  int64_t threads;  // at most so many; 0: all
+  posenc_executor executor;
+} posenc_attend_linear_backward_args;
+#define POSENC_ATTEND_LINEAR_BACKWARD_ARGS_INIT \
+  { .size = sizeof(posenc_attend_linear_backward_args) }
+
+POSENC_API posenc_status posenc_attend_linear_backward(const posenc_attend_linear_backward_args* args);
 
 #ifdef __cplusplus
 }

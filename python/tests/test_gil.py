@@ -34,6 +34,7 @@ CALLS = {
     "permute_pairing": lambda: posenc.permute_pairing(X.reshape(-1, 512), posenc.layout(ROPE), "interleaved"),
     "attend": lambda: posenc.attend(LAYER, FEW, FEW, FEW, **HOW),
     "attend_linear": lambda: posenc.attend_linear(LAYER, X, X, X, **HOW),
+    "attend_linear_backward": lambda: posenc.attend_linear_backward(LAYER, X, X, X, X, **HOW),
     "merge": lambda: posenc.merge([(X, LSE), (X, LSE)]),
     "grow_table": lambda: posenc.grow_table(X[:, 0], 131072),
     "reference.attend": lambda: posenc.reference.attend(LAYER, FEWER, FEWER, FEWER),

@@ -44,6 +44,36 @@ def test_a_state_goes_from_call_to_call():
         posenc.attend_linear(LAYER.replace(score=(posenc.Alibi(heads=4),)), q, k, v)
 
 
+@pytest.mark.parametrize("feature_map", ["elu_plus_one", "relu"])
+def test_gradients_are_the_references(feature_map):
+    q, k, v = tensors(60)
+    d_out = np.random.default_rng(4).standard_normal(q.shape).astype(np.float32)
+    found = posenc.attend_linear_backward(LAYER, q, k, v, d_out, feature_map=feature_map, d_weights=True)
+    truth = posenc.reference.attend_linear_backward(LAYER, q, k, v, d_out, feature_map=feature_map)
+    for name in ("d_q", "d_k", "d_v"):
+        assert found[name].dtype == np.float32 and found[name].shape == truth[name].shape
+        # Sums over 60 tokens of products of 16 channels, in f32, each divided by a sum of terms above 0.
+        assert 0 < np.abs(found[name] - truth[name]).max() <= BOUND * np.abs(truth[name]).max()
+    ours, theirs = found["d_weights"]["inv_freq"], truth["d_weights"]["inv_freq"]
+    assert 0 < np.abs(ours - theirs).max() <= BOUND * 60 * np.abs(theirs).max()
+
+
+def test_gradients_that_are_asked_for():
+    q, k, v = tensors()
+    d_out = np.ones_like(q)
+    all_of_them = posenc.attend_linear_backward(LAYER, q, k, v, d_out, threads=1)
+    assert set(all_of_them) == {"d_q", "d_k", "d_v"}
+    own = np.full(v.shape, np.nan, np.float32)
+    found = posenc.attend_linear_backward(LAYER, q, k, v, d_out, d_q=False, d_k=False, d_v=own)
+    assert list(found) == ["d_v"] and found["d_v"] is own and (own == all_of_them["d_v"]).all()
+    with pytest.raises(ValueError, match=r"\[attend_linear_backward\] d_out.shape must have the tokens of q but is 5"):
+        posenc.attend_linear_backward(LAYER, q, k, v, d_out[:5])
+    with pytest.raises(ValueError, match="must not share memory with q"):
+        posenc.attend_linear_backward(LAYER, q, k, v, d_out, d_q=q)
+    with pytest.raises(TypeError, match="state"):
+        posenc.attend_linear_backward(LAYER, q, k, v, d_out, state=None, stat=1)
+
+
 def test_tables_by_name():
     q, k, v = tensors()
     plan = LAYER.replace(rotate=(), score=(posenc.T5Bias(), posenc.Fire()), sinks=True)

@@ -1,7 +1,6 @@
 // posenc_attend_backward of posenc/c.h: attend_backward.h for C. What is computed and checked is the C++ call's.
 #include "posenc/attend_backward.h"
 
-#include <string_view>
 #include <vector>
 
 #include "c/arguments.h"
@@ -19,11 +18,7 @@ bool passed_back(const posenc_attend_backward_args& given) {
   LayerPlan changed;
   const LayerPlan& layer = masked_layer(kBackward, given, changed);
   const auto of = [](const char* field, const posenc_tensor& x) { return view(kBackward, field, x); };
-  std::vector<NamedGradient> gradients;
-  for (const posenc_named_gradient& one : list(kBackward, "d_weights", given.d_weights, given.d_weights_count)) {
-    const std::string_view name = &required(kBackward, "d_weights' name", one.name);
-    gradients.push_back({name, of("d_weights' gradient", one.gradient)});
-  }
+  const std::vector<NamedGradient> gradients = named_gradients(kBackward, given.d_weights, given.d_weights_count);
   return attend_backward(layer, {.q = of("q", given.q),
                                  .k = of("k", given.k),
                                  .v = of("v", given.v),

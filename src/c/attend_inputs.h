@@ -6,6 +6,7 @@
 
 #include "c/arguments.h"
 #include "c/status.h"
+#include "posenc/attend_backward.h"
 #include "posenc/attention.h"
 #include "posenc/c.h"
 #include "posenc/named_weights.h"
@@ -44,6 +45,17 @@ LayerInputs attention_inputs(const char* where, const Args& given) {
                   .k_rotated = given.k_rotated != 0};
   // 0 stands for no length, which no sequence has.
   if (given.length != 0) out.length = given.length;
+  return out;
+}
+
+// Gradients that are to be written, by name.
+inline std::vector<NamedGradient> named_gradients(const char* where, const posenc_named_gradient* given,
+                                                  std::int64_t count) {
+  std::vector<NamedGradient> out;
+  for (const posenc_named_gradient& one : list(where, "d_weights", given, count)) {
+    const std::string_view name = &required(where, "d_weights' name", one.name);
+    out.push_back({name, view(where, "d_weights' gradient", one.gradient)});
+  }
   return out;
 }
 

@@ -4,6 +4,11 @@
 //   sum_i q_i . dq_i = sum_j k_j . dk_j           scores are linear in q and in k alike
 //   sum over buckets of dtable = 0                what all scores of a query have changes no weight
 //
+// and of linear attention without a feature map, whose outputs are linear in v, and the same for any multiple of a
+// query, and for any of all keys:
+//
+//   sum_j v_j . dv_j = sum_i o_i . dout_i,   q_i . dq_i = 0,   sum_j k_j . dk_j = 0
+//
 // and what must be refused.
 #include <math.h>
 #include <stdint.h>
@@ -20,6 +25,11 @@ static const double kBound = 4e-4;
 static const char kT5[] =
     "{\"model_type\": \"t5\", \"architectures\": [\"T5ForConditionalGeneration\"], \"d_model\": 32, \"d_kv\": 16,"
     " \"num_heads\": 2, \"num_layers\": 1, \"vocab_size\": 8, \"relative_attention_num_buckets\": 32}";
+
+static const char kLlama[] =
+    "{\"model_type\": \"llama\", \"architectures\": [\"LlamaForCausalLM\"], \"hidden_size\": 32, \"head_dim\": 16,"
+    " \"num_attention_heads\": 2, \"num_key_value_heads\": 2, \"num_hidden_layers\": 1, \"vocab_size\": 8,"
+    " \"max_position_embeddings\": 64}";
 
 static float q[kCount], k[kCount], v[kCount], out[kCount], d_out[kCount], d_q[kCount], d_k[kCount], d_v[kCount];
 static float lse[kTokens * kHeads], table[kBuckets * kHeads], d_table[kBuckets * kHeads];
@@ -134,10 +144,79 @@ static void gradients_of(posenc_plan* plan) {
   EXPECT(posenc_attend_backward(NULL) == POSENC_WRONG_ARGUMENT);
 }
 
+static double product(const float* a, const float* b, int count) {
+  double sum = 0;
+  for (int i = 0; i < count; ++i) sum += (double)a[i] * (double)b[i];
+  return sum;
+}
+
+static void linear_gradients_of(posenc_plan* plan) {
+  fill(q, kCount, 6);
+  fill(k, kCount, 7);
+  for (int i = 0; i < kCount; ++i) {  // denominators are above 0
+    q[i] = fabsf(q[i]) + 0.5F;
+    k[i] = fabsf(k[i]) + 0.5F;
+  }
+  posenc_attend_linear_args forward = POSENC_ATTEND_LINEAR_ARGS_INIT;
+  forward.plan = plan;
+  forward.q = tokens(q);
+  forward.k = tokens(k);
+  forward.v = tokens(v);
+  forward.out = tokens(out);
+  forward.feature_map = POSENC_IDENTITY;
+  EXPECT(posenc_attend_linear(&forward) == POSENC_OK);
+
+  float inv_freq[kDim / 2] = {0};
+  const posenc_tensor pairs = {
+      .data = inv_freq, .dtype = POSENC_F32, .rank = 1, .shape = {kDim / 2}, .strides = {1}};
+  posenc_named_gradient named = {.name = "inv_freq", .gradient = pairs};
+  posenc_attend_linear_backward_args args = POSENC_ATTEND_LINEAR_BACKWARD_ARGS_INIT;
+  args.plan = plan;
+  args.q = forward.q;
+  args.k = forward.k;
+  args.v = forward.v;
+  args.feature_map = POSENC_IDENTITY;
+  args.d_out = tokens(d_out);
+  args.d_q = tokens(d_q);
+  args.d_k = tokens(d_k);
+  args.d_v = tokens(d_v);
+  args.d_weights = &named;
+  args.d_weights_count = 1;
+  args.threads = 2;
+  EXPECT(posenc_attend_linear_backward(&args) == POSENC_OK);
+  EXPECT(fabs(product(v, d_v, kCount) - product(out, d_out, kCount)) <= kBound);
+  EXPECT(fabs(product(v, d_v, kCount)) > 0.1);
+  EXPECT(fabs(product(k, d_k, kCount)) <= kBound);
+  double size = 0;
+  for (int i = 0; i < kCount; i += kDim) {
+    EXPECT(fabs(product(q + i, d_q + i, kDim)) <= kBound);
+    size += product(d_q + i, d_q + i, kDim);
+  }
+  EXPECT(size > 0.1);
+  EXPECT(product(inv_freq, inv_freq, kDim / 2) > 0.01);
+
+  int asked = 0;
+  args.keep_going = end;
+  args.keep_going_context = &asked;
+  EXPECT(posenc_attend_linear_backward(&args) == POSENC_OK || asked > 0);
+  args.keep_going = NULL;
+  args.d_q = tokens(q);
+  EXPECT_ERROR(posenc_attend_linear_backward(&args), POSENC_WRONG_ARGUMENT,
+               "[attend_linear_backward] d_q must not share memory with q but is memory of both");
+  args.feature_map = 3;
+  EXPECT_ERROR(posenc_attend_linear_backward(&args), POSENC_WRONG_ARGUMENT,
+               "[posenc_attend_linear_backward] feature_map must be POSENC_ELU_PLUS_ONE, _IDENTITY or _RELU but is 3");
+  args.size = 1;
+  EXPECT(posenc_attend_linear_backward(&args) == POSENC_WRONG_ARGUMENT);
+}
+
 int main(void) {
   posenc_plan* plan = NULL;
   EXPECT(posenc_plan_read_bytes(kT5, strlen(kT5), "config.json", &plan) == POSENC_OK);
   gradients_of(plan);
+  posenc_plan_free(plan);
+  EXPECT(posenc_plan_read_bytes(kLlama, strlen(kLlama), "config.json", &plan) == POSENC_OK);
+  linear_gradients_of(plan);
   posenc_plan_free(plan);
   return verdict();
 }

@@ -1,13 +1,10 @@
 // The backward pass of attention: gradients as a dict, by the names of arguments and of learned tables.
-#include <deque>
-
 #include "arrays/arrays.h"
+#include "asked_gradients.h"
 #include "attend_arguments.h"
 #include "describe/describe_plan.h"
-#include "describe/written.h"
 #include "module.h"
 #include "posenc/attend_backward.h"
-#include "posenc/named_weights.h"
 #include "signal_watch.h"
 #include "signature.h"
 
@@ -15,58 +12,6 @@ namespace posenc::python {
 namespace {
 
 constexpr const char* kAttendBackward = "attend_backward";
-const Place kPlace{kAttendBackward, "d_weights"};
-
-std::vector<std::int64_t> shape_of(const ConstTensorView& x) { return {x.shape.begin(), x.shape.begin() + x.rank}; }
-
-// Gradients of one call, in the order in which they were asked for.
-class Asked {
- public:
-  // True: a new array of the library of `like`, of that dtype and shape; an array: itself; False or None: no gradient.
-  TensorView take(nb::dict& keywords, const char* name, bool by_default, nb::handle like, DType dtype,
-                  const std::vector<std::int64_t>& shape) {
-    const nb::object given = popped(keywords, name);
-    const bool is_flag = given.is_none() || PyBool_Check(given.ptr()) != 0;
-    if (given.is_none() ? !by_default : given.ptr() == Py_False) return {};
-    const nb::object to = is_flag ? nb::none() : given;
-    return keep(result_, name, Written(to, like, dtype, shape, {kAttendBackward, name}));
-  }
-  // True: all, new ones of `like`'s library; or a mapping from names to arrays.
-  void take_weights(const nb::object& given, nb::handle like, const LayerPlan& layer, const LayerWeights& weights) {
-    if (given.is_none() || given.ptr() == Py_False) return;
-    nb::dict results;
-    if (given.ptr() == Py_True) {
-      for (const std::string& name : gradient_names(layer, weights)) {
-        add(results, name, Written(nb::none(), like, DType::f32, gradient_shape(layer, weights, name), kPlace));
-      }
-    } else {
-      for (const nb::handle item : nb::iter(given.attr("items")())) {
-        const nb::tuple pair(nb::borrow(item));
-        if (pair[1].is_none()) refuse_type(kPlace, "be arrays", pair[1]);
-        add(results, Convert<std::string>::from_python(pair[0], kPlace),
-            Written(pair[1], like, DType::f32, {}, kPlace));
-      }
-    }
-    result_["d_weights"] = results;
-  }
-  std::span<const NamedGradient> named() const { return named_; }
-  const nb::dict& result() const { return result_; }
-
- private:
-  TensorView keep(nb::dict& results, const char* name, Written&& written) {
-    results[name] = written.object;
-    return written_.emplace_back(std::move(written)).view;
-  }
-  void add(nb::dict& results, const std::string& name, Written&& written) {
-    const std::string& kept = names_.emplace_back(name);
-    named_.push_back({kept, keep(results, kept.c_str(), std::move(written))});
-  }
-
-  std::deque<Written> written_;
-  std::deque<std::string> names_;
-  std::vector<NamedGradient> named_;
-  nb::dict result_;
-};
 
 // A call's tensors are kept in this frame, which outlives it.
 nb::object backward_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::handle v, nb::handle out,
@@ -92,12 +37,12 @@ nb::object backward_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb:
   const Numbers<std::int32_t> blocks(popped(keywords, "block_table"), {kAttendBackward, "block_table"});
   // Of paged keys gradients have the rows of the call.
   const auto rows_of = [&](const ConstTensorView& x) {
-    std::vector<std::int64_t> shape = shape_of(x);
+    std::vector<std::int64_t> shape = view_shape(x);
     const std::span<const std::int32_t> ends = common.inputs().cu_seqlens_k;
     if (blocks.span().empty() || ends.empty() || x.rank != 4) return shape;
     return std::vector<std::int64_t>{ends.back(), shape[2], shape[3]};
   };
-  Asked asked;
+  AskedGradients asked(kAttendBackward);
   AttendBackwardArgs args{.q = common.q(),
                           .k = common.k(),
                           .v = common.v(),
@@ -110,12 +55,12 @@ nb::object backward_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb:
                           .d_lse = d_lse.view(),
                           .carry = carry.view(),
                           .d_carry = d_carry.view()};
-  args.d_q = asked.take(keywords, "d_q", true, q, common.q().dtype, shape_of(common.q()));
+  args.d_q = asked.take(keywords, "d_q", true, q, common.q().dtype, view_shape(common.q()));
   args.d_k = asked.take(keywords, "d_k", true, k, common.k().dtype, rows_of(common.k()));
   args.d_v = asked.take(keywords, "d_v", true, v, common.v().dtype, rows_of(common.v()));
-  args.d_bias = asked.take(keywords, "d_bias", false, q, DType::f32, shape_of(bias.view()));
-  args.d_log_forget = asked.take(keywords, "d_log_forget", false, q, DType::f32, shape_of(log_forget.view()));
-  args.d_row_gate = asked.take(keywords, "d_row_gate", false, q, DType::f32, shape_of(row_gate.view()));
+  args.d_bias = asked.take(keywords, "d_bias", false, q, DType::f32, view_shape(bias.view()));
+  args.d_log_forget = asked.take(keywords, "d_log_forget", false, q, DType::f32, view_shape(log_forget.view()));
+  args.d_row_gate = asked.take(keywords, "d_row_gate", false, q, DType::f32, view_shape(row_gate.view()));
   asked.take_weights(popped(keywords, "d_weights"), q, layer, common.weights());
   args.d_weights = asked.named();
   const nb::object isa = popped(keywords, "isa");

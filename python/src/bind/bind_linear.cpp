@@ -1,7 +1,8 @@
 // Linear attention with rotation.
-// attend_linear, its recurrent state, reference.attend_linear and its gradients. Linear attention has no learned tables
-// and no lse, so it does not share AttendArguments, but the names of inputs are the same.
+// attend_linear, its recurrent state and its gradients, and those of the reference. Linear attention has no learned
+// tables and no lse, so it does not share AttendArguments, but the names of inputs are the same.
 #include "arrays/arrays.h"
+#include "asked_gradients.h"
 #include "attend_arguments.h"
 #include "describe/describe_attention.h"
 #include "describe/describe_plan.h"
@@ -159,6 +160,41 @@ nb::dict reference_backward_call(const LayerPlan& layer, nb::handle q, nb::handl
   return results;
 }
 
+// A call's tensors are kept in this frame, which outlives it.
+nb::object backward_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::handle v, nb::handle d_out,
+                         const nb::kwargs& given) {
+  const char* where = "attend_linear_backward";
+  nb::dict keywords;
+  keywords.update(given);
+  const Arguments common(where, q, k, v, keywords);
+  const ConstArray of_out(d_out, {where, "d_out"});
+  AskedGradients asked(where);
+  AttendLinearBackwardArgs args{.q = common.q.view(),
+                                .k = common.k.view(),
+                                .v = common.v.view(),
+                                .inputs = common.inputs,
+                                .feature_map = common.feature_map,
+                                .d_out = of_out.view(),
+                                .keep_going = SignalWatch()};
+  args.d_q = asked.take(keywords, "d_q", true, q, args.q.dtype, view_shape(args.q));
+  args.d_k = asked.take(keywords, "d_k", true, k, args.k.dtype, view_shape(args.k));
+  args.d_v = asked.take(keywords, "d_v", true, v, args.v.dtype, view_shape(args.v));
+  asked.take_weights(popped(keywords, "d_weights"), q, layer, {});
+  args.d_weights = asked.named();
+  if (const nb::object angles = popped(keywords, "angles"); !angles.is_none()) {
+    args.angles = Convert<Angles>::from_python(angles, {where, "angles"});
+  }
+  if (const nb::object isa = popped(keywords, "isa"); !isa.is_none()) {
+    args.isa = Convert<Isa>::from_python(isa, {where, "isa"});
+  }
+  if (const nb::object threads = popped(keywords, "threads"); !threads.is_none()) {
+    args.parallel.threads = Convert<std::int64_t>::from_python(threads, {where, "threads"});
+  }
+  require_empty(keywords, where);
+  finish([&] { return attend_linear_backward(layer, args); });
+  return asked.result();
+}
+
 std::string map_signature() { return ", feature_map: " + Convert<FeatureMap>::type() + " = 'elu_plus_one'"; }
 
 }  // namespace
@@ -191,6 +227,23 @@ void bind_linear(nb::module_& m) {
       "place for. The GIL is released; Ctrl-C ends the call, whose output and state then hold nothing of use.",
       &attend_linear_call, nb::arg("layer"), nb::arg("q") = nb::none(), nb::arg("k") = nb::none(),
       nb::arg("v") = nb::none(), nb::arg("keywords"));
+  def(m,
+      {std::string("def attend_linear_backward(layer: LayerPlan, q: ArrayLike, k: ArrayLike, v: ArrayLike, "
+                   "d_out: ArrayLike, *, ") +
+       kInputs + map_signature() +
+       ", d_q: bool | ArrayLike = True, d_k: bool | ArrayLike = True, d_v: bool | ArrayLike = True, d_weights: bool | "
+       "collections.abc.Mapping[str, ArrayLike] = False, angles: " +
+       Convert<Angles>::type() + " = 'exact', " + how_signature() + ") -> dict[str, typing.Any]"},
+      "The backward pass of attend_linear, of a call without a state: from the gradient of its output those of q, k, v "
+      "and of the frequencies, as a dict of arrays, in time that grows with the tokens and memory that does not.\n\n"
+      "q, k, v and inputs: as attend_linear was given them. d_out: like its output. d_q, d_k, d_v: True (the default) "
+      "for a new array of the dtype and library of its tensor; False for none; or an array to write into. d_weights: "
+      "True for all that gradient_names lists, float32; or a mapping from names to arrays of float32 or float64, which "
+      "are written. Returns a dict by these words; 'd_weights' is a dict by name.\n\n"
+      "Gradients are the same to the bit for any number of threads. ValueError, before anything is written, for what "
+      "does not fit. The GIL is released; Ctrl-C ends the call.",
+      &backward_call, nb::arg("layer"), nb::arg("q"), nb::arg("k"), nb::arg("v"), nb::arg("d_out"),
+      nb::arg("keywords"));
   m.def("_reference_attend_linear", &reference_call, nb::arg("layer"), nb::arg("q"), nb::arg("k"), nb::arg("v"),
         nb::arg("keywords"),
         nb::sig(with_array_types("def _reference_attend_linear(layer: LayerPlan, q: ArrayLike, k: ArrayLike, "

@@ -194,8 +194,12 @@ void LinearGradients::divide_gradients(const Chunk& chunk, std::int64_t head) {
     }
     const std::int64_t at = sequence_->q_first + chunk.row + r;
     read_floats(call_.kernels, backward_.d_out.element, backward_.d_out.at(at, head), values, row);
-    const double by = 1.0 / static_cast<double>(t);
-    for (std::int64_t c = 0; c < values; ++c) row[c] = static_cast<float>(static_cast<double>(row[c]) * by);
+    if (const float by = 1.0F / t; std::isfinite(by)) {
+      for (std::int64_t c = 0; c < values; ++c) row[c] *= by;
+    } else {  // of a small total
+      for (std::int64_t c = 0; c < values; ++c)
+        row[c] = static_cast<float>(static_cast<double>(row[c]) / static_cast<double>(t));
+    }
   }
   queries_are_finite_ =
       are_all_finite(dn_.data(), chunk.rows * value_width_) && are_all_finite(q_.data(), chunk.rows * key_width_);
@@ -320,7 +324,7 @@ void LinearGradients::finish_queries(const Chunk& chunk, std::int64_t head) {
   }
   const std::int64_t first = sequence_->q_first + chunk.row;
   rotations_.place(RowRotations::Of::queries, first, chunk.rows, nullptr);
-  for (std::int64_t r = 0; r < chunk.rows; ++r) {
+  for (std::int64_t r = 0; frequencies_ != nullptr && r < chunk.rows; ++r) {
     float* const row = given_.data() + r * channels;
     std::copy_n(queries_.plain() + r * channels, channels, row);
     if (total(head, chunk.row + r) == 0.0F) std::fill_n(row, channels, 0.0F);
@@ -426,7 +430,7 @@ void LinearGradients::finish_keys(std::int64_t first, std::int64_t count) {
   }
   put_in_rows(d_k_lanes_, channels);
   rotations_.place(RowRotations::Of::keys, row, count, nullptr);
-  std::copy_n(keys_.plain(), count * channels, given_.data());
+  if (frequencies_ != nullptr) std::copy_n(keys_.plain(), count * channels, given_.data());
   rotations_.rotate_back(rows_.data(), channels, given_.data(), scratch_.data(), frequencies_);
   add_multiple(1.0F, d_features_.data(), count * channels, rows_.data());
   multiply_derivative(backward_.feature, keys_.plain(), count * channels, rows_.data());
