@@ -124,4 +124,42 @@ struct AddInputArgs {
 [[nodiscard]] POSENC_API bool add_input(const InputScheme& scheme, const InputWeights& weights,
                                         const AddInputArgs& args);
 
+// The gradients of add_input: with c = m x + token type's row, of a token whose output has the gradient d,
+//
+//   added       dx = m d,          d positions[row] += d,      d token_types[type] += d,        d scale += d . p /
+//   scale multiplied  dx = m d p,        d positions[row] += d c,    d token_types[type] += d p,      likewise of d c
+//
+// A row of a table's gradient is the sum over its tokens in their order, in double, rounded once: the same to the bit
+// for any number of threads, and 0 where no token takes the row. dx is add_input's own arithmetic.
+struct AddInputBackwardArgs {
+  ConstTensorView d_out{};  // dL / d what add_input wrote: f32, f16 or bf16, of its shape; channels adjacent
+  ConstTensorView x{};      // what add_input read, like d_out; only asked for where rows multiply and a table or scale
+                            // has a gradient
+  // As add_input was given them.
+  Positions positions{};
+  std::span<const std::int64_t> token_types{};
+  std::optional<std::int64_t> length{};
+  std::span<const double> lengths{};
+  std::span<const std::int32_t> cu_seqlens{};
+
+  // Written; each may be omitted.
+  TensorView d_x{};          // dtype and shape of d_out, which it may be
+  TensorView d_positions{};  // of LearnedInput: [rows, channels] as the table, any dtype; channels adjacent
+  TensorView d_token_types{};
+  TensorView d_scale{};  // of SinusoidalInput with a learned scale: [1], f32 or f64
+
+  Parallel parallel{};
+  Isa isa = Isa::automatic;
+  std::function<bool()> keep_going{};  // as in RotateArgs
+};
+
+// Throws Error, before anything is written, for what add_input refuses, for x of f64, and for gradients that do not
+// fit, that the scheme has no place for, or that share memory. False where keep_going returned false: what is written
+// holds nothing of use then. A list of the tokens by row is kept, 8 bytes for each token and row.
+[[nodiscard]] POSENC_API bool add_input_backward(const PreparedInput& prepared, const AddInputBackwardArgs& args);
+
+// Prepares for this one call, as add_input does.
+[[nodiscard]] POSENC_API bool add_input_backward(const InputScheme& scheme, const InputWeights& weights,
+                                                 const AddInputBackwardArgs& args);
+
 }  // namespace posenc::inline v0_2
