@@ -61,6 +61,15 @@ void measure(std::int64_t tokens, posenc::DType dtype) {
                   sum = posenc::bench::read_memory(table.data(), bytes);
                 }),
       add("learned", learned)};
+  // Of a batch of four: a quarter of the rows are the sums of four tokens each, the others 0.
+  const HugeMemory d_table(bytes, 2048);
+  if (dtype != posenc::DType::f64 && tokens >= 4) {
+    candidates.push_back(candidate("gradient of a learned table", [&] {
+      (void)add_input_backward(learned, {.d_out = posenc::tensor(x.data(), dtype, {4, tokens / 4, kChannels}),
+                                         .d_positions = posenc::tensor(d_table.data(), dtype, {tokens, kChannels}),
+                                         .parallel = {.threads = 1}});
+    }));
+  }
   if (dtype != posenc::DType::f64) {  // whose sines are the C library's, some 10 ns each
     candidates.push_back(add("sinusoidal, rows held", held));
     candidates.push_back(add("sinusoidal, rows made", made));

@@ -129,8 +129,9 @@ struct AddInputArgs {
 //   added       dx = m d,          d positions[row] += d,      d token_types[type] += d,        d scale += d . p /
 //   scale multiplied  dx = m d p,        d positions[row] += d c,    d token_types[type] += d p,      likewise of d c
 //
-// A row of a table's gradient is the sum over its tokens in their order, in double, rounded once: the same to the bit
-// for any number of threads, and 0 where no token takes the row. dx is add_input's own arithmetic.
+// A row of a table's gradient is the sum over its tokens in their order, in f32 over 64 of them and in double over
+// those sums, rounded once: the same to the bit for any number of threads, and 0 where no token takes the row. A
+// scale's is summed in double. dx is add_input's own arithmetic.
 struct AddInputBackwardArgs {
   ConstTensorView d_out{};  // dL / d what add_input wrote: f32, f16 or bf16, of its shape; channels adjacent
   ConstTensorView x{};      // what add_input read, like d_out; only asked for where rows multiply and a table or scale

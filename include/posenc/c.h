@@ -332,6 +332,34 @@ typedef struct posenc_add_input_args {
 
 POSENC_API posenc_status posenc_add_input(const posenc_add_input_args* args);
 
+// Members are those of AddInputBackwardArgs in add_input.h.
+typedef struct posenc_add_input_backward_args {
+  size_t size;
+  const posenc_prepared_input* prepared;
+  posenc_tensor d_out;
+  posenc_tensor x;  // where rows multiply
+  posenc_positions positions;
+  const int64_t* token_types;  // [tokens] or [batch * tokens]
+  int64_t token_types_count;
+  int64_t length;
+  const double* lengths;
+  int64_t lengths_count;
+  const int32_t* cu_seqlens;
+  int64_t cu_seqlens_count;
+  posenc_tensor d_x;  // written, as all that follow; each may be omitted
+  posenc_tensor d_positions;
+  posenc_tensor d_token_types;
+  posenc_tensor d_scale;
+  int32_t (*keep_going)(void* keep_going_context);  // as for posenc_attend
+  void* keep_going_context;
+  int64_t threads;  // at most so many; 0: all
+  posenc_executor executor;
+} posenc_add_input_backward_args;
+#define POSENC_ADD_INPUT_BACKWARD_ARGS_INIT \
+  { .size = sizeof(posenc_add_input_backward_args) }
+
+POSENC_API posenc_status posenc_add_input_backward(const posenc_add_input_backward_args* args);
+
 // ---- Attention ----
 
 // A learned table, by the name that docs/cli.md lists: "table", "hidden.weight", "sinks".

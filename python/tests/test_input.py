@@ -135,3 +135,33 @@ def test_axes_of_an_image():
     assert np.abs(added - np.array(rows)).max() <= 2.0**-23
     with pytest.raises(ValueError, match="lengths must have 2 entries"):
         posenc.add_input(scheme, x, positions=at.ravel())
+
+
+def test_gradients_of_the_input_stage():
+    random = np.random.default_rng(4)
+    table, types = (random.standard_normal((rows, 8)).astype(np.float32) for rows in (10, 3))
+    weights = posenc.LearnedInputWeights(positions=table, token_types=types)
+    scheme = posenc.LearnedInput(positions=10, offset=2, token_types=3, embedding_multiplier=2.0)
+    d_out = random.standard_normal((2, 3, 8)).astype(np.float32)
+    places, segments = np.array([0, 4, 0, 1, 7, 4]), np.array([0, 1, 1, 0, 0, 0])
+    prepared = posenc.prepare_input(scheme, weights=weights)
+    given = dict(positions=places, token_types=segments, d_positions=True, d_token_types=True)
+    for input, own in ((prepared, None), (scheme, weights)):
+        found = posenc.add_input_backward(input, d_out, weights=own, **given)
+        rows, by_type = np.zeros((10, 8)), np.zeros((3, 8))
+        np.add.at(rows, places + 2, d_out.reshape(6, 8))
+        np.add.at(by_type, segments, d_out.reshape(6, 8))
+        assert np.array_equal(found["d_x"], 2 * d_out)
+        assert found["d_positions"].dtype == np.float32 and np.array_equal(found["d_positions"], rows.astype(np.float32))
+        assert np.array_equal(found["d_token_types"], by_type.astype(np.float32))
+    sines = posenc.SinusoidalInput(learned_scale=True)
+    scale = np.zeros(1)
+    of_scale = posenc.SinusoidalInputWeights(scale=0.5)
+    found = posenc.add_input_backward(sines, d_out, weights=of_scale, positions=5, d_x=False, d_scale=scale, threads=1)
+    wanted = sum(d_out[:, n] @ posenc.input_row(sines.replace(learned_scale=False), 8, 5 + n) for n in range(3)).sum()
+    assert list(found) == ["d_scale"] and found["d_scale"] is scale
+    assert abs(scale[0] - wanted) <= 48 * 4 * 2.0**-24  # 48 products of a sine that is rounded to float32
+    with pytest.raises(ValueError, match=r"\[add_input_backward\] d_scale must be omitted"):
+        posenc.add_input_backward(scheme, d_out, weights=weights, positions=places, token_types=segments, d_scale=True)
+    with pytest.raises(TypeError, match="other"):
+        posenc.add_input_backward(sines, d_out, weights=of_scale, other=1)

@@ -1,4 +1,5 @@
-// posenc_prepare_input and posenc_add_input of posenc/c.h: the input stage of a plan's stack, add_input.h, for C.
+// posenc_prepare_input, posenc_add_input and its backward pass of posenc/c.h: the input stage of a plan's stack,
+// add_input.h, for C.
 #include <memory>
 #include <string>
 #include <variant>
@@ -12,6 +13,7 @@ namespace {
 
 constexpr const char* kPrepareInput = "posenc_prepare_input";
 constexpr const char* kAddInput = "posenc_add_input";
+constexpr const char* kInputBackward = "posenc_add_input_backward";
 
 const InputScheme& scheme_of(const posenc_prepare_input_args& given) {
   const std::vector<InputScheme>& input =
@@ -73,5 +75,28 @@ posenc_status posenc_add_input(const posenc_add_input_args* args) {
         .parallel = c::parallel_of(given.threads, given.executor)};
     if (given.length != 0) call.length = given.length;
     (void)add_input(c::required(c::kAddInput, "prepared", given.prepared).input, call);
+  });
+}
+
+posenc_status posenc_add_input_backward(const posenc_add_input_backward_args* args) {
+  return c::guarded([&]() -> posenc_status {
+    const posenc_add_input_backward_args& given = c::sized(c::kInputBackward, "args", args);
+    const auto of = [](const char* field, const posenc_tensor& x) { return c::view(c::kInputBackward, field, x); };
+    posenc::AddInputBackwardArgs call{
+        .d_out = of("d_out", given.d_out),
+        .x = of("x", given.x),
+        .positions = c::positions_of(c::kInputBackward, "positions", given.positions),
+        .token_types = c::list(c::kInputBackward, "token_types", given.token_types, given.token_types_count),
+        .lengths = c::list(c::kInputBackward, "lengths", given.lengths, given.lengths_count),
+        .cu_seqlens = c::list(c::kInputBackward, "cu_seqlens", given.cu_seqlens, given.cu_seqlens_count),
+        .d_x = of("d_x", given.d_x),
+        .d_positions = of("d_positions", given.d_positions),
+        .d_token_types = of("d_token_types", given.d_token_types),
+        .d_scale = of("d_scale", given.d_scale),
+        .parallel = c::parallel_of(given.threads, given.executor),
+        .keep_going = c::keep_going_of(given.keep_going, given.keep_going_context)};
+    if (given.length != 0) call.length = given.length;
+    if (add_input_backward(c::required(c::kInputBackward, "prepared", given.prepared).input, call)) return POSENC_OK;
+    return c::keep(POSENC_CANCELLED, "[posenc_add_input_backward] keep_going returned false");
   });
 }

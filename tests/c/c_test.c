@@ -384,6 +384,23 @@ static void input_stage(void) {
   args.positions.start = 2;
   EXPECT(posenc_add_input(&args) == POSENC_OK);
   for (int i = 0; i < kTokens * kChannels; ++i) EXPECT(x[i] == before[i] + table[2 * kChannels + i]);
+  float d_table[5 * kChannels], d_x[kTokens * kChannels];
+  posenc_add_input_backward_args back = POSENC_ADD_INPUT_BACKWARD_ARGS_INIT;
+  back.prepared = input;
+  back.d_out = rows(x, kTokens, kChannels);
+  back.d_x = rows(d_x, kTokens, kChannels);
+  back.d_positions = rows(d_table, 5, kChannels);
+  back.positions.start = 2;
+  EXPECT(posenc_add_input_backward(&back) == POSENC_OK);
+  EXPECT(memcmp(d_x, x, sizeof x) == 0);  // each token has a row of its own
+  for (int i = 0; i < 5 * kChannels; ++i) {
+    const int at = i - 2 * kChannels;
+    EXPECT(d_table[i] == (at >= 0 && at < kTokens * kChannels ? x[at] : 0.0F));
+  }
+  back.d_positions = rows(d_table, 4, kChannels);
+  EXPECT(posenc_add_input_backward(&back) == POSENC_WRONG_ARGUMENT);
+  back.size = 8;
+  EXPECT(posenc_add_input_backward(&back) == POSENC_WRONG_ARGUMENT);
   memcpy(before, x, sizeof x);
   args.positions.start = 3;
   EXPECT_ERROR(posenc_add_input(&args), POSENC_WRONG_ARGUMENT,

@@ -1,15 +1,19 @@
 // The input stage on embeddings: add_input, and prepare_input, whose class posenc.PreparedInput keeps what was given.
 // A call on few tokens takes microseconds, so arrays are exchanged once each, and weights are looked at by
 // prepare_input.
+#include <deque>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "arrays/arrays.h"
+#include "attend_arguments.h"
 #include "describe/describe_input.h"
 #include "describe/describe_schemes.h"
 #include "describe/held_type.h"
 #include "describe/value_type.h"
+#include "describe/written.h"
 #include "module.h"
 #include "posenc/add_input.h"
 #include "rotate_arguments.h"
@@ -136,10 +140,92 @@ nb::object call_add_input(nb::handle input, nb::handle x, nb::handle weights, nb
   return rows.result;
 }
 
+// Of a gradient: True for a new array like `like` of that shape, an array, or False for none.
+TensorView asked(nb::dict& results, std::deque<Written>& kept, const char* name, nb::handle given, nb::handle like,
+                 DType dtype, const std::vector<std::int64_t>& shape) {
+  if (given.is_none() || given.ptr() == Py_False) return {};
+  const nb::object to = given.ptr() == Py_True ? nb::none() : nb::borrow(given);
+  kept.emplace_back(to, like, dtype, shape, Place{"add_input_backward", name});
+  results[name] = kept.back().object;
+  return kept.back().view;
+}
+
+std::vector<std::int64_t> sizes_of(const ConstTensorView& x) { return {x.shape.begin(), x.shape.begin() + x.rank}; }
+
+nb::object call_add_input_backward(nb::handle input, nb::handle d_out, nb::kwargs given_keywords) {
+  const char* where = "add_input_backward";
+  nb::dict keywords;
+  keywords.update(given_keywords);
+  const HeldInput* const held = nb::isinstance<HeldInput>(input) ? nb::inst_ptr<HeldInput>(input) : nullptr;
+  const nb::object weights = popped(keywords, "weights");
+  if (held != nullptr && !weights.is_none()) {
+    refuse_type({where, "weights"}, "be None beside a PreparedInput, which has its own", weights);
+  }
+  std::optional<InputScheme> scheme;
+  if (held == nullptr) scheme = Convert<InputScheme>::from_python(input, {where, "input"});
+  const InputWeights own = input_weights(held != nullptr ? held->weights : weights, {where, "weights"});
+  nb::object positions = popped(keywords, "positions");
+  if (positions.is_none()) positions = nb::int_(0);
+  const PositionsArgument places(positions, {where, "positions"});
+  const Numbers<std::int64_t> types(popped(keywords, "token_types"), {where, "token_types"});
+  const Numbers<double> cells(popped(keywords, "lengths"), {where, "lengths"});
+  const Numbers<std::int32_t> sequences(popped(keywords, "cu_seqlens"), {where, "cu_seqlens"});
+  const ConstArray of_out(given(d_out, {where, "d_out"}), {where, "d_out"});
+  const ConstArray x(popped(keywords, "x"), {where, "x"});
+  AddInputBackwardArgs args{
+      .d_out = of_out.view(),
+      .x = x.view(),
+      .positions = places.positions(),
+      .token_types = types.span(),
+      .length = Convert<std::optional<std::int64_t>>::from_python(popped(keywords, "length"), {where, "length"}),
+      .lengths = cells.span(),
+      .cu_seqlens = sequences.span(),
+      .keep_going = SignalWatch()};
+  nb::dict results;
+  std::deque<Written> kept;
+  const LearnedInputWeights* const tables = std::get_if<LearnedInputWeights>(&own);
+  const auto shape_of_table = [&](ConstTensorView LearnedInputWeights::*table) {
+    return tables == nullptr ? std::vector<std::int64_t>{} : sizes_of(tables->*table);
+  };
+  nb::object d_x = popped(keywords, "d_x");
+  if (d_x.is_none()) d_x = nb::bool_(true);
+  args.d_x = asked(results, kept, "d_x", d_x, d_out, args.d_out.dtype, sizes_of(args.d_out));
+  args.d_positions = asked(results, kept, "d_positions", popped(keywords, "d_positions"), d_out, DType::f32,
+                           shape_of_table(&LearnedInputWeights::positions));
+  args.d_token_types = asked(results, kept, "d_token_types", popped(keywords, "d_token_types"), d_out, DType::f32,
+                             shape_of_table(&LearnedInputWeights::token_types));
+  args.d_scale = asked(results, kept, "d_scale", popped(keywords, "d_scale"), d_out, DType::f32, {1});
+  const nb::object isa = popped(keywords, "isa");
+  const nb::object threads = popped(keywords, "threads");
+  require_empty(keywords, where);
+  if (!isa.is_none()) args.isa = Convert<Isa>::from_python(isa, {where, "isa"});
+  if (!threads.is_none()) args.parallel.threads = Convert<std::int64_t>::from_python(threads, {where, "threads"});
+  finish([&] {
+    return held != nullptr ? add_input_backward(held->prepared, args) : add_input_backward(*scheme, own, args);
+  });
+  return results;
+}
+
 }  // namespace
 
 void bind_add_input(nb::module_& m) {
   bind_prepared_input(m);
+  def(m,
+      {std::string("def add_input_backward(input: PreparedInput | ") + kInputSchemes +
+       ", d_out: ArrayLike, *, weights: " + kInputWeights +
+       " = None, x: ArrayLike | None = None, positions: PositionsLike = 0, token_types: IndicesLike | None = None, "
+       "length: int | None = None, lengths: collections.abc.Iterable[float] | None = None, "
+       "cu_seqlens: IndicesLike | None = None, d_x: bool | ArrayLike = True, d_positions: bool | ArrayLike = False, "
+       "d_token_types: bool | ArrayLike = False, d_scale: bool | ArrayLike = False, " +
+       how_signature() + ") -> dict[str, typing.Any]"},
+      "The gradients of add_input: of x, of learned tables, of a learned scale, as a dict of arrays by these words.\n\n"
+      "d_out: of what add_input returned, float32, float16 or bfloat16. x: what it read, where rows multiply. All else "
+      "as in add_input. d_x, d_positions, d_token_types, d_scale: True for a new array (float32, but d_x, which is "
+      "like d_out); False for none; or an array to write into, tables' of any dtype, d_scale [1]; d_x may be d_out. "
+      "Rows that no token takes get 0.\n\n"
+      "A row's sum is that over its tokens in their order: the same to the bit for any number of threads. "
+      "ValueError, before anything is written, for what does not fit. The GIL is released; Ctrl-C ends the call.",
+      &call_add_input_backward, nb::arg("input"), nb::arg("d_out"), nb::arg("keywords"));
   const auto signature = [](const std::string& array, const std::string& result) {
     return std::string("def add_input(input: PreparedInput | ") + kInputSchemes + ", x: " + array +
            ", *, weights: " + kInputWeights +

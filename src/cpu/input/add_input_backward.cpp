@@ -137,13 +137,15 @@ struct InputBackward {
   std::int64_t tokens() const { return call.batch * call.rows; }
   bool block_allocates() const { return InputBlock<float>::allocates(kept, forward, call); }
 
-  // A part of a token's row of d_out or x, as floats.
-  void read_part(const ConstTensorView& x, std::int64_t token, std::int64_t first, std::int64_t count,
-                 float* to) const {
+  // A part of a token's row of d_out or x, as floats: in `room`, or where it lies.
+  const float* part(const ConstTensorView& x, std::int64_t token, std::int64_t first, std::int64_t count,
+                    float* room) const {
     const std::int64_t member = x.rank == 3 ? token / call.rows * x.strides[0] : 0;
     const std::int64_t row = token % call.rows * x.strides[static_cast<std::size_t>(x.rank - 2)];
-    read_floats(kernels, element_of(x.dtype),
-                static_cast<const char*>(x.data) + (member + row + first) * bytes_of(x.dtype), count, to);
+    const void* const from = static_cast<const char*>(x.data) + (member + row + first) * bytes_of(x.dtype);
+    if (x.dtype == DType::f32) return static_cast<const float*>(from);
+    read_floats(kernels, element_of(x.dtype), from, count, room);
+    return room;
   }
   std::int64_t type_of(std::int64_t token) const {
     return args.token_types[index(call.shared_types ? token % call.rows : token)];
@@ -185,14 +187,15 @@ void write_positions(const InputBackward& backward) {
   const TensorView& d = backward.args.d_positions;
   if (d.empty()) return;
   const TokensByRow tokens = tokens_by_row(rows_of_positions(backward), d.shape[0]);
-  const auto part = [&](std::int64_t token, std::int64_t first, std::int64_t count, float* to) {
-    backward.read_part(backward.args.d_out, token, first, count, to);
-    if (!backward.multiplies()) return;
-    std::array<float, kTablePiece> x;
-    backward.read_part(backward.args.x, token, first, count, x.data());
+  const auto part = [&](std::int64_t token, std::int64_t first, std::int64_t count, float* room) {
+    const float* const given = backward.part(backward.args.d_out, token, first, count, room);
+    if (!backward.multiplies()) return given;
+    std::array<float, kTablePiece> of_x;
+    const float* const x = backward.part(backward.args.x, token, first, count, of_x.data());
     for (std::int64_t c = 0; c < count; ++c) {
-      to[c] = static_cast<float>(static_cast<double>(to[c]) * backward.content(token, first + c, x[index(c)]));
+      room[c] = static_cast<float>(static_cast<double>(given[c]) * backward.content(token, first + c, x[c]));
     }
+    return static_cast<const float*>(room);
   };
   write_table_gradient(d, tokens, backward.kernels, backward.args.parallel, false, part,
                        [&] { return backward.keep_going(); });
@@ -204,15 +207,16 @@ void write_types(const InputBackward& backward) {
   std::vector<std::int64_t> rows(index(backward.tokens()));
   for (std::int64_t t = 0; t < std::ssize(rows); ++t) rows[index(t)] = backward.type_of(t);
   const TokensByRow tokens = tokens_by_row(rows, d.shape[0]);
-  const auto part = [&](std::int64_t token, std::int64_t first, std::int64_t count, float* to) {
-    backward.read_part(backward.args.d_out, token, first, count, to);
-    if (!backward.multiplies()) return;
+  const auto part = [&](std::int64_t token, std::int64_t first, std::int64_t count, float* room) {
+    const float* const given = backward.part(backward.args.d_out, token, first, count, room);
+    if (!backward.multiplies()) return given;
     InputBlock<float> block(backward.kept, backward.forward, backward.call, backward.kernels);
     block.fill_positions(token / backward.call.rows, token % backward.call.rows, 1);
     const ConstTensorView p{block.positions()[0], block.row_dtype(), 1, {first + count}, {1}};
     for (std::int64_t c = 0; c < count; ++c) {
-      to[c] = static_cast<float>(static_cast<double>(to[c]) * read(p, {first + c}));
+      room[c] = static_cast<float>(static_cast<double>(given[c]) * read(p, {first + c}));
     }
+    return static_cast<const float*>(room);
   };
   write_table_gradient(d, tokens, backward.kernels, backward.args.parallel,
                        backward.multiplies() && backward.block_allocates(), part,
@@ -231,18 +235,19 @@ void write_scale(const InputBackward& backward) {
   std::vector<double> sums(index(backward.tokens()));
   const auto of_tokens = [&](std::int64_t begin, std::int64_t end) {
     InputBlock<float> block(unscaled, backward.forward, call, backward.kernels);
-    std::array<float, kTablePiece> given;
-    std::array<float, kTablePiece> x;
+    std::array<float, kTablePiece> of_out;
+    std::array<float, kTablePiece> of_x;
     for (std::int64_t t = begin; t < end && backward.keep_going(); ++t) {
       block.fill_positions(t / call.rows, t % call.rows, 1);
       const auto* const p = static_cast<const float*>(block.positions()[0]);
       for (std::int64_t first = 0; first < unscaled.channels; first += kTablePiece) {
         const std::int64_t count = std::min(kTablePiece, unscaled.channels - first);
-        backward.read_part(backward.args.d_out, t, first, count, given.data());
-        if (backward.multiplies()) backward.read_part(backward.args.x, t, first, count, x.data());
+        const float* const given = backward.part(backward.args.d_out, t, first, count, of_out.data());
+        const float* const x =
+            backward.multiplies() ? backward.part(backward.args.x, t, first, count, of_x.data()) : nullptr;
         for (std::int64_t c = 0; c < count; ++c) {
-          const double by = backward.multiplies() ? backward.content(t, first + c, x[index(c)]) : 1.0;
-          sums[index(t)] += static_cast<double>(given[index(c)]) * by * static_cast<double>(p[first + c]);
+          const double by = x == nullptr ? 1.0 : backward.content(t, first + c, x[c]);
+          sums[index(t)] += static_cast<double>(given[c]) * by * static_cast<double>(p[first + c]);
         }
       }
     }
@@ -259,18 +264,17 @@ void write_inputs(const InputBackward& backward) {
   if (backward.args.d_x.empty()) return;
   const InputCall& call = backward.call;
   const std::vector<float> zeros(index(backward.kept.channels));
-  AddInputArgs untyped = backward.forward;
-  untyped.token_types = {};
   constexpr std::int64_t kRows = InputBlock<float>::kRows;
   std::array<const void*, kRows> none{};
   none.fill(zeros.data());
-  const std::int64_t most = backward.multiplies() ? InputBlock<float>::rows(backward.kept, untyped, call) : kRows;
+  const std::int64_t most =
+      backward.multiplies() ? InputBlock<float>::rows(backward.kept, backward.forward, call) : kRows;
   const std::int64_t blocks = (call.rows + most - 1) / most;
   const std::int64_t bytes_of_row = backward.kept.channels * call.element_bytes;
   const std::int64_t grain = std::max<std::int64_t>(1, kBytesOfAThread / (most * bytes_of_row));
   const bool allocates = backward.multiplies() && backward.block_allocates();
   share_tasks(backward.args.parallel, blocks * call.batch, grain, allocates, [&](std::int64_t begin, std::int64_t end) {
-    InputBlock<float> block(backward.kept, untyped, call, backward.kernels);
+    InputBlock<float> block(backward.kept, backward.forward, call, backward.kernels);
     for (std::int64_t n = begin; n < end; ++n) {
       if (!backward.keep_going()) return;
       const std::int64_t member = n / blocks;

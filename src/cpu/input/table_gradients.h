@@ -22,11 +22,31 @@ struct TokensByRow {
 // `rows`: of each token, below `count`.
 TokensByRow tokens_by_row(const std::vector<std::int64_t>& rows, std::int64_t count);
 
-inline constexpr std::int64_t kTablePiece = 256;  // channels of a task: 2 KiB of sums
+inline constexpr std::int64_t kTablePiece = 512;  // channels of a task: 2 KiB of sums
 
-// Channels first .. first + count - 1 of a row of d.
-void write_sums(const TensorView& d, std::int64_t row, std::int64_t first, std::int64_t count,
-                const kernels::KernelTable& kernels, const double* sums);
+// Sums of a piece of a row, over its tokens in their order: in f32 over kTokensInFloats of them, and those sums in
+// double. Each element is one sum, whatever the pieces.
+class PieceSums {
+ public:
+  static constexpr std::int64_t kTokensInFloats = 64;
+
+  explicit PieceSums(const kernels::KernelTable& kernels) : kernels_(kernels) {}
+
+  void begin(std::int64_t count);
+  void add(const float* row);
+  // To channels first .. of a row of d, rounded once.
+  void write(const TensorView& d, std::int64_t row, std::int64_t first);
+
+ private:
+  void flush();
+
+  const kernels::KernelTable& kernels_;
+  std::int64_t count_ = 0;
+  std::int64_t tokens_ = 0;  // in floats_
+  bool is_flushed_ = false;  // some are in doubles_
+  std::array<float, kTablePiece> floats_;
+  std::array<double, kTablePiece> doubles_;
+};
 
 // Tasks among the call's threads, some at a time; on the calling one where a task takes memory, which may fail.
 template <typename Body>
@@ -35,8 +55,8 @@ void share_tasks(const Parallel& parallel, std::int64_t count, std::int64_t grai
   parallel_for(parallel, count, grain, [&](std::int64_t begin, std::int64_t end) noexcept { body(begin, end); });
 }
 
-// d [rows, channels] = sums over tokens of part(token, first, count, to), which writes so many channels from the first
-// on to `to`; in double. may_go_on() is asked for each task.
+// d [rows, channels] = sums over tokens of part(token, first, count, room): so many floats from channel `first` on, in
+// `room` or elsewhere. may_go_on() is asked for each task.
 template <typename Part, typename MayGoOn>
 void write_table_gradient(const TensorView& d, const TokensByRow& tokens, const kernels::KernelTable& kernels,
                           const Parallel& parallel, bool allocates, const Part& part, const MayGoOn& may_go_on) {
@@ -45,18 +65,17 @@ void write_table_gradient(const TensorView& d, const TokensByRow& tokens, const 
   const std::int64_t each = (std::ssize(tokens.token) / std::max<std::int64_t>(d.shape[0], 1) + 1) * kTablePiece;
   const std::int64_t grain = std::max<std::int64_t>(1, kNumbersAtOnce / each);
   share_tasks(parallel, d.shape[0] * pieces, grain, allocates, [&](std::int64_t begin, std::int64_t end) {
-    std::array<double, kTablePiece> sums;
-    std::array<float, kTablePiece> floats;
+    PieceSums sums(kernels);
+    std::array<float, kTablePiece> room;
     for (std::int64_t task = begin; task < end && may_go_on(); ++task) {
       const std::int64_t row = task / pieces;
       const std::int64_t first = task % pieces * kTablePiece;
       const std::int64_t count = std::min(kTablePiece, d.shape[1] - first);
-      sums.fill(0.0);
+      sums.begin(count);
       for (std::int64_t n = tokens.first[index(row)]; n < tokens.first[index(row + 1)]; ++n) {
-        part(tokens.token[index(n)], first, count, floats.data());
-        for (std::int64_t c = 0; c < count; ++c) sums[index(c)] += static_cast<double>(floats[index(c)]);
+        sums.add(part(tokens.token[index(n)], first, count, room.data()));
       }
-      write_sums(d, row, first, count, kernels, sums.data());
+      sums.write(d, row, first);
     }
   });
 }
