@@ -7,9 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import _posenc
+from .. import _add_input, _posenc
 from .._composed.numbers import exact
 from .._composed.sinusoids import Sinusoid
+from .._tables import value_text
 
 
 class LearnedPositions(nn.Module):
@@ -27,7 +28,14 @@ class LearnedPositions(nn.Module):
         return nn.functional.embedding(at.to(torch.int64) + self.offset, self.weight)
 
     def forward(self, x: Tensor, positions: Any = 0) -> Tensor:
-        """x [batch, tokens, width] with its rows. positions: of the first token, or [tokens] or [batch, tokens]."""
+        """x [batch, tokens, width] with its rows. positions: of the first token, or [tokens] or [batch, tokens].
+
+        On the CPU by add_input, and its gradients by add_input_backward, where weight has the dtype of x and it is not
+        float64.
+        """
+        places = _add_input.places_of(positions, x, self.weight)
+        if places is not None:
+            return _add_input.add_learned(x, self.weight, *places, self.offset)
         return x + self.rows(_counted(positions, x)).to(x.dtype)
 
     def extra_repr(self) -> str:
@@ -54,6 +62,7 @@ class SinusoidalPositions(nn.Module):
         self._sinusoid = Sinusoid(str(self.scheme.convention), width)
         self.offset, self.multiplier = int(self.scheme.offset), float(self.scheme.embedding_multiplier)
         self.multiplies = self.scheme.combine == "multiply"
+        self._text = value_text(self.scheme)
 
     def rows(self, positions: Any, *, device: Any = None) -> Tensor:
         at = torch.as_tensor(positions, device=device)
@@ -61,7 +70,13 @@ class SinusoidalPositions(nn.Module):
         return rows if self.scale is None else rows * self.scale
 
     def forward(self, x: Tensor, positions: Any = 0) -> Tensor:
-        """m x + rows, or with combine="multiply" their product; x [batch, tokens, width]."""
+        """m x + rows, or with combine="multiply" their product; x [batch, tokens, width].
+
+        Sums without a learned scale are add_input's on the CPU, where x is not float64.
+        """
+        places = None if self.multiplies or self.scale is not None else _add_input.places_of(positions, x)
+        if places is not None:
+            return _add_input.add_sinusoids(x, *places, self._text, self.multiplier)
         rows = self.rows(_counted(positions, x), device=x.device).to(x.dtype)
         x = x * self.multiplier
         return x * rows if self.multiplies else x + rows
