@@ -2,9 +2,9 @@
 #include "cpu/linear/linear_gradients.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
-#include "cpu/call/finite.h"
 #include "cpu/call/row_floats.h"
 #include "cpu/linear/linear_unit.h"
 #include "cpu/lower/weight_reader.h"
@@ -52,8 +52,6 @@ void put_in_lanes(const float* rows, std::int64_t row, std::int64_t count, std::
   }
 }
 
-bool are_all_finite(const float* x, std::int64_t count) { return are_finite(kernels::Element::f32, x, count); }
-
 }  // namespace
 
 std::int64_t LinearGradients::Chunk::seen(std::int64_t r) const {
@@ -81,8 +79,20 @@ LinearGradients::LinearGradients(const LinearBackward& backward, KeepGoing& keep
   for (Floats* x : {&sum_, &sum_of_queries_, &sum_of_chunk_}) x->resize(index(values * key_width_));
   for (Floats* x : {&running_, &running_of_queries_, &of_features_}) x->resize(index(channels));
   for (Floats* x : {&d_features_, &rows_, &given_, &scratch_}) {
-    x->resize(index(kChunkRows * std::max(channels, values)));
+    x->resize(index(kChunkRows * std::max(key_width_, value_width_)));
   }
+  std::int64_t longest = 0;
+  for (const math::SequenceRows& sequence : call_.rows.sequences) longest = std::max(longest, sequence.q_count);
+  for (Floats* x : {&totals_, &d_totals_}) x->resize(index(call_.group * longest));
+  zeros_.resize(index(std::max(key_width_, value_width_)));
+}
+
+// 0 x is NaN where x is not finite.
+bool LinearGradients::are_finite(const float* x, std::int64_t rows, std::int64_t width) {
+  std::array<float, kChunkRows> sums;
+  call_.attention.running_totals(
+      {.q = x, .before = zeros_.data(), .sum = zeros_.data(), .totals = sums.data(), .rows = rows, .width = width});
+  return std::all_of(sums.begin(), sums.begin() + rows, [](float sum) { return sum == 0.0F; });
 }
 
 bool LinearGradients::is_wanted() {
@@ -118,7 +128,7 @@ void LinearGradients::run(std::int64_t sequence, std::int64_t kv_head, Frequency
   const math::SequenceRows& s = *sequence_;
   const std::int64_t heads = kv_head * call_.group;
   const std::int64_t prompt = is_causal_ ? std::max<std::int64_t>(s.k_count - s.q_count, 0) : s.k_count;
-  for (Floats* x : {&totals_, &d_totals_}) x->assign(index(call_.group * s.q_count), 0.0F);
+  for (Floats* x : {&totals_, &d_totals_}) std::ranges::fill(*x, 0.0F);
   for (Floats* x : {&sum_, &running_, &sum_of_queries_, &running_of_queries_}) std::ranges::fill(*x, 0.0F);
   for (std::int64_t first = 0; first < prompt; first += kChunkRows) {
     if (!is_wanted()) return;
@@ -168,7 +178,7 @@ void LinearGradients::read_keys(std::int64_t first, std::int64_t count) {
     std::copy_n(keys_.rotated() + r * channels, channels, k_.data() + r * key_width_);
     read_floats(call_.kernels, call_.v.element, call_.v.at(row + r, kv_head_), values, v_.data() + r * value_width_);
   }
-  keys_are_finite_ = are_all_finite(k_.data(), count * key_width_) && are_all_finite(keys_.plain(), count * channels);
+  keys_are_finite_ = are_finite(k_.data(), count, key_width_) && are_finite(keys_.plain(), count, channels);
   put_in_lanes(k_.data(), key_width_, count, channels, k_lanes_.data());
   put_in_lanes(v_.data(), value_width_, count, values, v_lanes_.data());
 }
@@ -193,16 +203,21 @@ void LinearGradients::divide_gradients(const Chunk& chunk, std::int64_t head) {
       continue;
     }
     const std::int64_t at = sequence_->q_first + chunk.row + r;
-    read_floats(call_.kernels, backward_.d_out.element, backward_.d_out.at(at, head), values, row);
+    const float* given = row;
+    if (backward_.d_out.element == kernels::Element::f32) {
+      given = static_cast<const float*>(backward_.d_out.at(at, head));
+    } else {
+      read_floats(call_.kernels, backward_.d_out.element, backward_.d_out.at(at, head), values, row);
+    }
     if (const float by = 1.0F / t; std::isfinite(by)) {
-      for (std::int64_t c = 0; c < values; ++c) row[c] *= by;
+      for (std::int64_t c = 0; c < values; ++c) row[c] = given[c] * by;
     } else {  // of a small total
-      for (std::int64_t c = 0; c < values; ++c)
-        row[c] = static_cast<float>(static_cast<double>(row[c]) / static_cast<double>(t));
+      const auto small = static_cast<double>(t);
+      for (std::int64_t c = 0; c < values; ++c) row[c] = static_cast<float>(static_cast<double>(given[c]) / small);
     }
   }
   queries_are_finite_ =
-      are_all_finite(dn_.data(), chunk.rows * value_width_) && are_all_finite(q_.data(), chunk.rows * key_width_);
+      are_finite(dn_.data(), chunk.rows, value_width_) && are_finite(q_.data(), chunk.rows, key_width_);
 }
 
 void LinearGradients::write(const float* row, std::int64_t channels, const RowsView& to, std::int64_t at,
@@ -315,27 +330,25 @@ void LinearGradients::finish_queries(const Chunk& chunk, std::int64_t head) {
   const std::int64_t channels = call_.layer.head_dim;
   for (std::int64_t r = 0; r < chunk.rows; ++r) {
     const float t = total(head, chunk.row + r);
-    const double by = t == 0.0F ? 0.0 : -1.0 / static_cast<double>(t);
     float* const d = d_q_.data() + r * key_width_;
     if (t == 0.0F) std::fill_n(d, channels, 0.0F);
-    of_total(head, chunk.row + r) =
-        t == 0.0F ? 0.0F : static_cast<float>(by * dot(q_.data() + r * key_width_, d, channels));
-    std::copy_n(d, channels, rows_.data() + r * channels);
+    const double sum = t == 0.0F ? 0.0 : -dot(q_.data() + r * key_width_, d, channels) / static_cast<double>(t);
+    of_total(head, chunk.row + r) = static_cast<float>(sum);
   }
   const std::int64_t first = sequence_->q_first + chunk.row;
-  rotations_.place(RowRotations::Of::queries, first, chunk.rows, nullptr);
   for (std::int64_t r = 0; frequencies_ != nullptr && r < chunk.rows; ++r) {
-    float* const row = given_.data() + r * channels;
+    float* const row = given_.data() + r * key_width_;
     std::copy_n(queries_.plain() + r * channels, channels, row);
     if (total(head, chunk.row + r) == 0.0F) std::fill_n(row, channels, 0.0F);
   }
-  rotations_.rotate_back(rows_.data(), channels, given_.data(), scratch_.data(), frequencies_);
+  rotations_.place(RowRotations::Of::queries, first, chunk.rows, nullptr);
+  rotations_.rotate_back(d_q_.data(), key_width_, given_.data(), scratch_.data(), frequencies_);
   std::ranges::copy(running_, of_features_.begin());
   for (std::int64_t r = 0; r < chunk.rows; ++r) {
     if (r >= chunk.before && r - chunk.before < chunk.keys) {
       add_multiple(1.0F, keys_.plain() + (r - chunk.before) * channels, channels, of_features_.data());
     }
-    float* const d = rows_.data() + r * channels;
+    float* const d = d_q_.data() + r * key_width_;
     if (total(head, chunk.row + r) != 0.0F) {
       add_multiple(of_total(head, chunk.row + r), of_features_.data(), channels, d);
       multiply_derivative(backward_.feature, queries_.plain() + r * channels, channels, d);

@@ -72,6 +72,7 @@ class LinearGradients {
   void add_queries(const Chunk& chunk, std::int64_t head);
   void finish_keys(std::int64_t first, std::int64_t count);
 
+  bool are_finite(const float* x, std::int64_t rows, std::int64_t width);
   // Weights' gradients of the chunk, dn v^T, 0 where a key is not seen.
   void multiply_values(const Chunk& chunk);
   void clear_unseen(const Chunk& chunk, Floats& matrix) const;
@@ -111,8 +112,9 @@ class LinearGradients {
   Floats sum_, running_;          // S and z: [value_dim][key_width], [head_dim]
   Floats sum_of_queries_, running_of_queries_;  // G and g
   Floats sum_of_chunk_, of_features_;           // a chunk's part of both
-  Floats rows_, given_, scratch_;               // [kChunkRows][head_dim]
+  Floats rows_, given_, scratch_;               // [kChunkRows][channels], or key_width apart
   Floats totals_, d_totals_;                    // of each query of the heads: [group][queries]
+  Floats zeros_;
   bool keys_are_finite_ = true;
   bool queries_are_finite_ = true;
 };
