@@ -15,7 +15,6 @@
 #include <cstdio>
 #include <cstring>
 #include <deque>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +23,7 @@
 
 #include "base/parallel.h"
 #include "blas_attend.h"
+#include "held_memory.h"
 #include "huge_memory.h"
 #include "multiply_add.h"
 #include "posenc/parallel.h"
@@ -276,16 +276,6 @@ void run(const Scheme& scheme, const Shape& shape, const Tensors& tensors, int t
   }
 }
 
-// A number of Linux's account of the process, in KiB.
-std::int64_t held(const std::string& field) {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;) {
-    std::int64_t number = 0;
-    if (word == field + ":" && status >> number) return number;
-  }
-  return 0;
-}
-
 // How much more memory the process holds while a call runs than before it, at the most; with 2 threads.
 void measure_memory(const Shape& shape, const std::string& scheme_part) {
   const Tensors tensors(shape);
@@ -301,13 +291,8 @@ void measure_memory(const Shape& shape, const std::string& scheme_part) {
       scheme.inputs.k_positions = of_keys;
       scheme.inputs.q_positions = of_queries;
     }
-    malloc_trim(0);
-    std::ofstream("/proc/self/clear_refs") << 5;  // forgets the highest
-    const std::int64_t before = held("VmRSS");
-    // VmHWM is the most that the process has held since its record was cleared, tensors included, which are in
-    // `before`.
-    run(scheme, shape, tensors, 2);
-    std::printf("  %-18s %6.1f MiB\n", scheme.name.c_str(), static_cast<double>(held("VmHWM") - before) / 1024);
+    const double most = posenc::bench::most_held([&] { run(scheme, shape, tensors, 2); });
+    std::printf("  %-18s %6.1f MiB\n", scheme.name.c_str(), most);
     std::fflush(stdout);
   }
 }

@@ -3,6 +3,7 @@
 // without positions.
 //
 // usage: bench_attend_backward [TOKENS [HEADS [KV HEADS [PART OF A SCHEME [ROUNDS]]]]]        on one thread
+//        bench_attend_backward memory [PART OF A SCHEME]     what a call on 32768 tokens takes beside its tensors
 #include "posenc/attend_backward.h"
 
 #include <cmath>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "held_memory.h"
 #include "math/learned_tensors.h"
 #include "multiply_add.h"
 #include "posenc/attend.h"
@@ -118,9 +120,16 @@ std::deque<posenc::NamedGradient> gradients(const Scheme& scheme) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto number = [&](int n, std::int64_t by_default) { return argc > n ? std::strtoll(argv[n], nullptr, 10) : by_default; };
-  const Sizes s{number(1, 2048), number(2, 32), number(3, number(2, 32))};
-  const std::string part = argc > 4 ? argv[4] : "";
+  const bool is_memory = argc > 1 && std::string(argv[1]) == "memory";
+  const auto number = [&](int n, std::int64_t otherwise) {
+    return argc > n && !is_memory ? std::strtoll(argv[n], nullptr, 10) : otherwise;
+  };
+  // Of memory few heads are enough.
+  const std::int64_t by_default = is_memory ? 2 : 32;
+  const Sizes s{number(1, is_memory ? 32768 : 2048), number(2, by_default), number(3, number(2, by_default))};
+  const std::int64_t threads = is_memory ? 2 : 1;
+  const int at = is_memory ? 2 : 4;
+  const std::string part = argc > at ? argv[at] : "";
   const auto rounds = static_cast<int>(number(5, 5));
   const auto heads_of = [&](std::int64_t heads) { return table({s.tokens, heads, kHeadDim}, 1.0F); };
   const posenc::TensorView q = heads_of(s.heads);
@@ -135,9 +144,9 @@ int main(int argc, char** argv) {
   const double pairs = static_cast<double>(s.tokens) * static_cast<double>(s.tokens + 1) / 2;
   const double products = 2.0 * pairs * static_cast<double>(s.heads * kHeadDim);  // operations of one product
 
-  std::printf("%lld tokens, %lld heads, %lld KV heads of %lld, causal, f32, one thread\n",
+  std::printf("%lld tokens, %lld heads, %lld KV heads of %lld, causal, f32, %lld thread%s\n",
               static_cast<long long>(s.tokens), static_cast<long long>(s.heads), static_cast<long long>(s.kv_heads),
-              static_cast<long long>(kHeadDim));
+              static_cast<long long>(kHeadDim), static_cast<long long>(threads), threads == 1 ? "" : "s");
   const std::vector<Scheme> all = schemes(s);
   std::deque<std::deque<posenc::NamedGradient>> asked;
   std::deque<std::vector<posenc::NamedGradient>> lists;
@@ -158,7 +167,7 @@ int main(int argc, char** argv) {
                                                         .weights = scheme.weights,
                                                         .inputs = scheme.inputs,
                                                         .lse = lse,
-                                                        .parallel = {.threads = 1}});
+                                                        .parallel = {.threads = threads}});
                           }});
     candidates.push_back({.name = scheme.name + ", backward", .run = [&] {
                             (void)attend_backward(scheme.layer, {.q = q,
@@ -173,8 +182,19 @@ int main(int argc, char** argv) {
                                                                  .d_k = d_k,
                                                                  .d_v = d_v,
                                                                  .d_weights = d_weights,
-                                                                 .parallel = {.threads = 1}});
+                                                                 .parallel = {.threads = threads}});
                           }});
+  }
+  if (is_memory) {
+    candidates[1].run();  // starts the threads
+    candidates[2].run();
+    for (std::size_t n = 1; n < candidates.size(); n += 2) {
+      if (candidates[n].name.find(part) == std::string::npos) continue;
+      candidates[n].run();
+      std::printf("  %-16s %6.1f MiB\n", candidates[n].name.c_str(), posenc::bench::most_held(candidates[n + 1].run));
+      std::fflush(stdout);
+    }
+    return 0;
   }
   take_turns(candidates, rounds);
   const Candidate& peak = candidates.front();
