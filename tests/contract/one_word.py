@@ -91,7 +91,7 @@ def read(*patterns):
     return "\n".join(path.read_text(encoding="utf-8") for pattern in patterns for path in sorted(root.glob(pattern)))
 
 
-C_HEADERS = ("c.h", "c_porting.h", "cache/c_quantised.h")
+C_HEADERS = ("c.h", "c_porting.h", "cache/c_quantised.h", "gradients/c.h")
 headers = [path for path in sorted((root / "include/posenc").glob("*.h")) if path.name not in C_HEADERS]
 sources = {"C++": "\n".join(path.read_text(encoding="utf-8") for path in headers),
            "C": read(*(f"include/posenc/{name}" for name in C_HEADERS)),
