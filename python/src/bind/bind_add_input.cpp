@@ -219,7 +219,8 @@ void bind_add_input(nb::module_& m) {
        "d_token_types: bool | ArrayLike = False, d_scale: bool | ArrayLike = False, " +
        how_signature() + ") -> dict[str, typing.Any]"},
       "The gradients of add_input: of x, of learned tables, of a learned scale, as a dict of arrays by these words.\n\n"
-      "d_out: of what add_input returned, float32, float16 or bfloat16. x: what it read, where rows multiply. All else "
+      "d_out: of what add_input returned, [tokens, channels] or [batch, tokens, channels] of float32, float16 or "
+      "bfloat16. x: what it read, where rows multiply. All else "
       "as in add_input. d_x, d_positions, d_token_types, d_scale: True for a new array (float32, but d_x, which is "
       "like d_out); False for none; or an array to write into, tables' of any dtype, d_scale [1]; d_x may be d_out. "
       "Rows that no token takes get 0.\n\n"

@@ -236,7 +236,8 @@ void bind_linear(nb::module_& m) {
        Convert<Angles>::type() + " = 'exact', " + how_signature() + ") -> dict[str, typing.Any]"},
       "The backward pass of attend_linear, of a call without a state: from the gradient of its output those of q, k, v "
       "and of the frequencies, as a dict of arrays, in time that grows with the tokens and memory that does not.\n\n"
-      "q, k, v and inputs: as attend_linear was given them. d_out: like its output. d_q, d_k, d_v: True (the default) "
+      "q, k, v and inputs: as attend_linear was given them. d_out: like its output, [tokens, heads, value_dim] or "
+      "[batch, heads, tokens, value_dim]. d_q, d_k, d_v: True (the default) "
       "for a new array of the dtype and library of its tensor; False for none; or an array to write into. d_weights: "
       "True for all that gradient_names lists, float32; or a mapping from names to arrays of float32 or float64, which "
       "are written. Returns a dict by these words; 'd_weights' is a dict by name.\n\n"
