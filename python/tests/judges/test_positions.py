@@ -70,3 +70,13 @@ def test_positions_compile():
     wanted = torch.autograd.grad(both(x).square().sum(), (x, learned.weight))
     for ours, theirs in zip(torch.autograd.grad(compiled(x).square().sum(), (x, learned.weight)), wanted):
         assert torch.equal(ours, theirs)
+
+
+def test_operators_are_as_torch_wants_them():
+    checks = ("test_schema", "test_autograd_registration", "test_faketensor")
+    x, weight = torch.randn(2, 3, 4, requires_grad=True), torch.randn(6, 4, requires_grad=True)
+    for places in (None, torch.tensor([0, 5, 0])):
+        torch.library.opcheck(torch.ops.posenc.add_learned.default, (x, weight, places, 1, 0), test_utils=checks)
+        torch.library.opcheck(torch.ops.posenc.table_gradient.default, (x, places, 1, 0, 6), test_utils=checks)
+        text = pn.SinusoidalPositions(4)._text
+        torch.library.opcheck(torch.ops.posenc.add_sinusoids.default, (x, places, 1, text, 1.0), test_utils=checks)
