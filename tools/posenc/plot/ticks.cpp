@@ -1,5 +1,5 @@
 // A step is 1, 2 or 5 times a power of ten, and no less than what would lie between `most` ticks evenly spread. Bounds
-// may be as far apart, or as near each other, as doubles can be: tests/cli/ticks_test.cpp.
+// may be as far apart, or as near each other, as doubles can be: tests/cli/parts/ticks_test.cpp.
 #include "plot/ticks.h"
 
 #include <algorithm>
