@@ -51,6 +51,11 @@ def test_starts_and_positions():
     assert posenc.diagnose(Q, after, "llama-2-7b").verdict == "cannot tell"
     assert posenc.diagnose(Q, after, "llama-2-7b", start=7).verdict == "as the plan"
     assert posenc.diagnose(Q, after, "llama-2-7b", positions=np.arange(7.0, 31.0)).verdict == "as the plan"
+    for kind in (np.int64, np.int32, np.float32, list):
+        at = list(range(7, 31)) if kind is list else np.arange(7, 31).astype(kind)
+        assert posenc.diagnose(Q, after, "llama-2-7b", positions=at).verdict == "as the plan", kind
+    with pytest.raises(TypeError, match="a first position is start"):
+        posenc.diagnose(Q, after, "llama-2-7b", positions=7)
 
 
 def test_without_a_plan():

@@ -1,6 +1,8 @@
 // What a port's rotation did. Which rotation of which model is meant: posenc/_diagnose.py.
 #include <deque>
 #include <optional>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "arrays/arrays.h"
@@ -16,20 +18,37 @@
 namespace posenc::python {
 namespace {
 
+// Positions of any dtype as numbers; a start is `start`'s, and None is none.
+std::vector<double> coordinates_of(nb::handle positions, const Place& place) {
+  std::vector<double> out;
+  if (positions.is_none()) return out;
+  const PositionsArgument given(positions, place);
+  std::visit(
+      [&]<typename Given>(const Given& numbers) {
+        if constexpr (std::is_same_v<Given, PositionRange>) {
+          refuse_type(place, "be an array or a list; a first position is start", positions);
+        } else {
+          out.assign(numbers.begin(), numbers.end());
+        }
+      },
+      given.positions());
+  return out;
+}
+
 Diagnosis diagnosis_of(nb::handle before, nb::handle after, const Rotate* rotate, const Plan* plan, nb::handle length,
                        nb::handle start, nb::handle positions) {
   const char* where = "diagnose";
   using Whole = std::optional<std::int64_t>;
   const ConstArray x(given(before, {where, "before"}), {where, "before"});
   const ConstArray y(given(after, {where, "after"}), {where, "after"});
-  const Numbers<double> places(positions, {where, "positions"});
+  const std::vector<double> places = coordinates_of(positions, {where, "positions"});
   const DiagnoseArgs args{.before = x.view(),
                           .after = y.view(),
                           .rotate = rotate,
                           .plan = plan,
                           .length = Convert<Whole>::from_python(length, {where, "length"}),
                           .start = Convert<Whole>::from_python(start, {where, "start"}),
-                          .positions = places.span()};
+                          .positions = places};
   const nb::gil_scoped_release released;
   return diagnose(args);
 }
@@ -43,14 +62,14 @@ BothDiagnosis both_of(nb::handle queries_before, nb::handle queries_after, nb::h
   const ConstArray qy(given(queries_after, {where, "q after"}), {where, "q after"});
   const ConstArray kx(given(keys_before, {where, "k before"}), {where, "k before"});
   const ConstArray ky(given(keys_after, {where, "k after"}), {where, "k after"});
-  const Numbers<double> places(positions, {where, "positions"});
+  const std::vector<double> places = coordinates_of(positions, {where, "positions"});
   DiagnoseArgs queries{.before = qx.view(),
                        .after = qy.view(),
                        .rotate = rotate,
                        .plan = plan,
                        .length = Convert<Whole>::from_python(length, {where, "length"}),
                        .start = Convert<Whole>::from_python(start, {where, "start"}),
-                       .positions = places.span()};
+                       .positions = places};
   DiagnoseArgs keys = queries;
   keys.before = kx.view();
   keys.after = ky.view();

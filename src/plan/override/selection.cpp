@@ -83,6 +83,16 @@ std::vector<std::size_t> chosen_stacks(const Plan& plan, const Which& which, con
     if (which.stack.empty() ? is_text(stack) : stack.name == which.stack) chosen.push_back(at);
   }
   if (chosen.empty() && which.stack.empty() && !plan.stacks.empty()) chosen.push_back(0);
+  for (const auto& range : which.ranges) {
+    const auto is_last = [&](std::size_t at) {
+      const std::vector<LayerPlan>& layers = plan.stacks[at].layers;
+      return !layers.empty() && range.second <= layers.back().index;
+    };
+    if (chosen.empty() || std::ranges::any_of(chosen, is_last)) continue;
+    const std::vector<LayerPlan>& layers = plan.stacks[chosen.front()].layers;
+    refuse(first, formatted("be for layers that are there (0 to {})", layers.empty() ? 0 : layers.back().index),
+           formatted("for layer {}", range.second));
+  }
   if (!chosen.empty()) return chosen;
   if (which.stack.empty()) refuse(first, "be for a plan that has layers", "for one that has none");
   refuse(

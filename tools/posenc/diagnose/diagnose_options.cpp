@@ -117,7 +117,8 @@ CommandSpec diagnose_spec() {
                    .description = "Which of a layer's rotations, counted from 0; needed where there are several"},
                   {.names = "--start",
                    .value = "P",
-                   .description = "The position of each sequence's first token; a list 5,0,9; or a file of positions, "
+                   .description = "The position of every sequence's first token; a list with one for each token, "
+                                  "5,0,9; or a file of positions, "
                                   "[tokens] or [axes, tokens]. Omitted: not known"},
                   {.names = "--layout",
                    .value = "L",
