@@ -236,20 +236,33 @@ LayerTokens Operations::cached(const Operated& to, std::size_t layer, StoredKeys
   return out;
 }
 
+const Operations::Anew& Operations::anew(CacheOperation operation) const {
+  const auto found = anew_.find(operation);
+  if (found != anew_.end()) return found->second;
+  Anew made{.to = operated(operation),
+            .reader = operation == CacheOperation::share ? with_doubled_bases(model_.plan()) : model_.plan(),
+            .tokens = {},
+            .outputs = {}};
+  made.tokens = model_.run(made.to.text, &made.reader);
+  for (std::size_t layer = 0; layer < made.tokens.size(); ++layer) {
+    const LayerPlan& reads = made.reader.stacks.front().layers[layer];
+    const bool follows = norm_follows(reads);
+    LayerTokens keys = made.tokens[layer];
+    if (follows) keys.k = model_.rotated(reads, layer, keys.k, made.to.text);
+    made.outputs.push_back(model_.attended(reads, layer, made.tokens[layer], keys, made.to.text, follows));
+  }
+  return anew_.emplace(operation, std::move(made)).first->second;
+}
+
 double Operations::difference(CacheOperation operation, std::size_t layer, StoredKeys keys, std::int64_t first,
                               std::int64_t end) const {
-  const Operated to = operated(operation);
-  const Plan reader = operation == CacheOperation::share ? with_doubled_bases(model_.plan()) : model_.plan();
+  const auto& [to, reader, tokens, outputs] = anew(operation);
   const LayerPlan& reads = reader.stacks.front().layers[layer];
-  const LayerTokens anew = model_.run(to.text, &reader)[layer];
-  const bool follows = norm_follows(reads);
-  LayerTokens wanted_keys = anew;
-  if (follows) wanted_keys.k = model_.rotated(reads, layer, anew.k, to.text);
-  const std::vector<double> wanted = model_.attended(reads, layer, anew, wanted_keys, to.text, follows);
+  const std::vector<double>& wanted = outputs[layer];
   std::vector<double> is;
   try {
-    const bool rotated = follows || (keys == StoredKeys::rotated && !reads.rotate.empty());
-    is = model_.attended(reads, layer, anew, cached(to, layer, keys, reader), to.text, rotated);
+    const bool rotated = norm_follows(reads) || (keys == StoredKeys::rotated && !reads.rotate.empty());
+    is = model_.attended(reads, layer, tokens[layer], cached(to, layer, keys, reader), to.text, rotated);
   } catch (const Error&) {
     return std::numeric_limits<double>::infinity();
   }

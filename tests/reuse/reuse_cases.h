@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -42,12 +43,21 @@ class Operations {
                     std::int64_t end = kTokens) const;
 
  private:
+  // The run of the new sequence, and what each of its layers gives: once for all layers and ways of storing keys.
+  struct Anew {
+    Operated to;
+    Plan reader;
+    std::vector<LayerTokens> tokens;
+    std::vector<std::vector<double>> outputs;
+  };
+  const Anew& anew(CacheOperation operation) const;
   LayerTokens cached(const Operated& to, std::size_t layer, StoredKeys keys, const Plan& reader) const;
 
   const SmallModel& model_;
   std::int64_t by_;
   std::vector<Text> texts_;
   std::vector<std::vector<LayerTokens>> runs_;
+  mutable std::map<CacheOperation, Anew> anew_;
 };
 
 }  // namespace posenc::test
