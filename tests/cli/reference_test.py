@@ -5,7 +5,7 @@ import tool
 
 PAGE = (tool.SOURCE_DIR / "docs/cli.md").read_text()
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-COMMANDS = ("inspect", "compare", "rotate", "attend", "diagnose", "convert", "vectors", "check", "emit", "report", "extend", "cache",
+COMMANDS = ("inspect", "survey", "compare", "rotate", "attend", "diagnose", "convert", "vectors", "check", "emit", "report", "extend", "cache",
             "bench rotate", "bench attend", "plot", "properties", "info", "presets", "demo", "completion", "man")
 KINDS = ("encoding", "bias", "distance", "attention", "wavelengths", "scaling", "rotation", "decay", "coordinates",
          "query-scale")

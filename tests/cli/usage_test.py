@@ -65,7 +65,7 @@ class Help(tool.ToolTest):
 class WrongWords(tool.ToolTest):
     def test_no_command(self):
         self.assert_fails(posenc(), USAGE,
-                          "inspect, compare, rotate, attend, diagnose, convert, vectors, check, emit, report, extend, cache, plot, bench, properties, "
+                          "inspect, survey, compare, rotate, attend, diagnose, convert, vectors, check, emit, report, extend, cache, plot, bench, properties, "
                           "info, presets, demo, completion or man")
 
     def test_who_says_nothing_is_shown_what_there_is(self):

@@ -26,6 +26,7 @@
 #include "properties/properties_command.h"
 #include "report/report_command.h"
 #include "rotate/rotate_command.h"
+#include "survey/survey_command.h"
 #include "vectors/vectors_command.h"
 
 namespace posenc::tool {
@@ -34,6 +35,7 @@ namespace {
 // One overload for each alternative of Command, so that std::visit below does not compile while a command lacks one.
 // Each returns the exit code, when its output has been written.
 int run(const InspectArguments& arguments) { return run_inspect(arguments); }
+int run(const SurveyArguments& arguments) { return run_survey(arguments); }
 int run(const CompareArguments& arguments) { return run_compare(arguments); }
 int run(const RotateArguments& arguments) { return run_rotate(arguments); }
 int run(const AttendArguments& arguments) { return run_attend(arguments); }

@@ -177,10 +177,11 @@ std::vector<const char*> without_help_word(int argc, const char* const* argv) {
 }  // namespace
 
 std::vector<CommandSpec> command_specs() {
-  std::vector<CommandSpec> commands{inspect_spec(), compare_spec(), rotate_spec(), attend_spec(),     diagnose_spec(),
-                                    convert_spec(), vectors_spec(), check_spec(),  emit_spec(),       report_spec(),
-                                    extend_spec(),  cache_spec(),   plot_spec(),   bench_spec(),      properties_spec(),
-                                    info_spec(),    presets_spec(), demo_spec(),   completion_spec(), man_spec()};
+  std::vector<CommandSpec> commands{inspect_spec(),    survey_spec(),  compare_spec(), rotate_spec(), attend_spec(),
+                                    diagnose_spec(),   convert_spec(), vectors_spec(), check_spec(),  emit_spec(),
+                                    report_spec(),     extend_spec(),  cache_spec(),   plot_spec(),   bench_spec(),
+                                    properties_spec(), info_spec(),    presets_spec(), demo_spec(),   completion_spec(),
+                                    man_spec()};
   for (CommandSpec& command : commands) {
     if (command.subjects.empty()) add_shared(command);
     for (CommandSpec& subject : command.subjects) add_shared(subject);

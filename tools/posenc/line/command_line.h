@@ -34,6 +34,17 @@ struct InspectArguments {
   bool patch = false;
   bool brief = false;
 };
+// posenc survey LIST. `set` and `length` are of every model; `out` omitted: standard output; `jobs` omitted:
+// default_threads().
+struct SurveyArguments {
+  std::string list;
+  std::vector<std::string> set{};
+  std::optional<std::int64_t> length;
+  std::optional<std::string> out;
+  std::optional<std::int64_t> jobs;
+  bool resume = false;
+  bool force = false;
+};
 // posenc compare A B. `tolerance`, in radians; when omitted that of CompareOptions (compare.h). `ignore_row_order`: the
 // rows that a conversion to GGUF puts in another order are no difference.
 struct CompareArguments {
@@ -255,10 +266,11 @@ struct Words {
 };
 
 // What was asked for: one command with its arguments. main() has a run() for each.
-using Command = std::variant<InspectArguments, CompareArguments, RotateArguments, AttendArguments, DiagnoseArguments,
-                             ConvertArguments, VectorsArguments, CheckArguments, EmitArguments, ReportArguments,
-                             ExtendArguments, CacheArguments, PlotArguments, BenchRotateArguments, BenchAttendArguments,
-                             PropertiesArguments, InfoArguments, PresetsArguments, DemoArguments, Words>;
+using Command =
+    std::variant<InspectArguments, SurveyArguments, CompareArguments, RotateArguments, AttendArguments,
+                 DiagnoseArguments, ConvertArguments, VectorsArguments, CheckArguments, EmitArguments, ReportArguments,
+                 ExtendArguments, CacheArguments, PlotArguments, BenchRotateArguments, BenchAttendArguments,
+                 PropertiesArguments, InfoArguments, PresetsArguments, DemoArguments, Words>;
 
 // A command line that cannot be followed. what() is the message, without "posenc: ".
 struct UsageError {

@@ -60,6 +60,7 @@ struct CommandSpec {
 
 // Each is in its NAME_options.cpp; info, presets and demo share inspect/facts_options.cpp.
 CommandSpec inspect_spec();
+CommandSpec survey_spec();
 CommandSpec compare_spec();
 CommandSpec rotate_spec();
 CommandSpec attend_spec();
