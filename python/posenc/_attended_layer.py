@@ -33,6 +33,7 @@ class AttendedLayer(NotCopied):
         self.angles = angles  # of a rotation that is left to attention
         self.cache = CachePlaces()
         self.projected = Projected(module)
+        self.ranks: Any = None  # of posenc.distributed.context_parallel, on which the tokens lie
         self._ratio: float | None = None  # of the scale that the module hands over, to its own plan's
         self._last: tuple[Any, ...] = (None, None)  # one object, as threads may call at the same time
         # For graphs, which do not look into plans.
@@ -73,6 +74,12 @@ class AttendedLayer(NotCopied):
         elif self._ratio != 1.0 and self.projected.output is not None:  # what queries were multiplied by may have changed
             scale_ratio(module, self.own, handed, query, self.projected)
         self.projected.forget()
+
+    def over_ranks(self, q: Tensor, k: Tensor, v: Tensor, sizes: dict[str, int], sinks: Tensor | None) -> Tensor:
+        """[batch, tokens, heads, value_dim], of tokens that lie on several ranks."""
+        tables = ({"sinks": sinks} if self.layer.sinks and sinks is not None else {}) | self.weights.attached()
+        out: Tensor = self.ranks.attend(self._of_handed_queries().replace(**sizes), tables, q, k, v)
+        return out
 
     def kind_without_a_mask(self, module: nn.Module, said: bool | None, shape: tuple[int, ...]) -> str:
         """Of a call without a mask, whose queries see all keys, or with a flag for those before them."""

@@ -134,6 +134,8 @@ def attention(
         learned_now = lambda: {} if s_aux is None else {"sinks": s_aux}
     else:
         given.compare(module, query, sizes, scaling, softcap, s_aux, kwargs.get("sliding_window"))
+        if given.ranks is not None:
+            return given.over_ranks(query, key, value, sizes, s_aux), None
         if attention_mask is None and given.masks == "model":
             kind = given.kind_without_a_mask(module, kwargs.get("is_causal"), shape)
         # The mask of a module that adds a window of its own is a part of the plan's.
@@ -288,6 +290,8 @@ def use(
     require_words(length, angles=angles, masks=masks)
     if plan is not None:
         require_plan(plan)
+    if any(held is not None and held.ranks is not None for held in (getattr(of, _LAYER, None) for of in model.modules())):
+        raise ValueError("[use] model must not be in use over ranks: give plan, scheme and weights to context_parallel")
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         require_cpu(tensor, "use", name)
     change = _change(scheme)

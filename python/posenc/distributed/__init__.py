@@ -24,10 +24,11 @@ from .._graph_arguments import Layer
 from ._arguments import call_of as _call_of
 from ._attend import Attention
 from ._cache import ShardedCache, attend_parts
+from ._context_parallel import context_parallel
 from ._exchange import RankError, Traffic
 from ._schedule import as_tensor
 
-__all__ = ["RankError", "ShardedCache", "Traffic", "attend", "attend_parts", "collect", "take"]
+__all__ = ["RankError", "ShardedCache", "Traffic", "attend", "attend_parts", "collect", "context_parallel", "take"]
 
 Mode = Literal["ring", "all_gather", "ulysses", "hybrid"]
 

@@ -19,7 +19,10 @@ import posenc.distributed._exchange
 import posenc.torch
 import scheme_cases
 from posenc.distributed import _attend, _parts, _schedule
+from ranks.models import model_over_ranks, refused_by_model
 from scheme_cases import CASES, LEARNED, Call
+
+__all__ = ["model_over_ranks", "refused_by_model"]
 
 GROUPS: dict[int, Any] = {}
 

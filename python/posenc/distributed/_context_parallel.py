@@ -1,0 +1,149 @@
+"""A model of transformers whose tokens lie on several ranks: posenc.transformers.use, with attention over all of them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from .. import _posenc
+from .._graph_arguments import Layer
+from ._arguments import call_of, group_of
+from ._attend import Attention
+from ._exchange import Traffic
+from ._schedule import as_tensor
+
+if TYPE_CHECKING:
+    from ..transformers import Changed
+
+_WHERE = "context_parallel"
+
+
+@dataclass(eq=False)
+class Ranks:
+    """What attention of posenc.transformers asks where a model is in use over ranks."""
+
+    sharding: _posenc.Sharding
+    group: Any
+    mode: str
+    ulysses_ranks: int | None
+    timeout: float
+    traffic: Traffic | None
+
+    @property
+    def order(self) -> Tensor:
+        """Of this rank's tokens, each in its document: the positions of a model."""
+        return as_tensor(self.sharding.ranks[dist.get_rank(self.group)].order, torch.int64)
+
+    def attend(self, plan: _posenc.LayerPlan, tables: Mapping[str, Any], q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """[batch, tokens, heads, value_dim] of q, k, v, [batch, heads, tokens, channels]."""
+        is_one = q.shape[0] == 1  # several documents come without a batch
+        if is_one:
+            q, k, v = (x[0].transpose(0, 1) for x in (q, k, v))
+        numbers = {"prefix": 0, "length": None, "q_rotated": False, "k_rotated": False}
+        given = dict.fromkeys(("attn_mask", "bias", "q_segments", "k_segments", "log_forget", "row_gate"))
+        layer = Layer(plan, **{name: of for name, of in tables.items() if of is not None})
+        call, tensors = call_of(
+            q, k, v, layer, self.group, self.mode, self.sharding, None, self.ulysses_ranks, given, numbers, None, self.timeout,
+            self.traffic,
+        )  # fmt: skip
+        out: Tensor = Attention.apply(call, q, k, v, *tensors)[0]  # type: ignore[no-untyped-call]
+        return out.unsqueeze(0) if is_one else out.transpose(1, 2)
+
+    def before_forward(self, model: nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Positions of this rank's tokens are given to the model; what only one rank would understand is refused."""
+        order = self.order
+        tokens = next((x for x in (*args[:1], kwargs.get("input_ids"), kwargs.get("inputs_embeds")) if x is not None), None)
+        if tokens is None or tokens.shape[1] != len(order):
+            there = "none" if tokens is None else f"{tokens.shape[1]} of them"
+            raise ValueError(
+                f"[{_WHERE}] input_ids must be the {len(order)} tokens that the sharding deals to this rank, but are {there}"
+            )
+        if len(args) > 1:
+            raise ValueError(f"[{_WHERE}] the model must be given input_ids alone by place, and the rest by name")
+        if kwargs.get("labels") is not None and kwargs.get("shift_labels") is None:
+            raise ValueError(
+                f"[{_WHERE}] labels must come with shift_labels, this rank's part of the labels that follow: the token that "
+                "follows may lie on another rank"
+            )
+        if kwargs.get("past_key_values") is not None or kwargs.get("use_cache"):
+            raise ValueError(f"[{_WHERE}] use_cache must be omitted: posenc.distributed.ShardedCache is for decode")
+        mask = kwargs.pop("attention_mask", None)
+        if mask is not None and not bool((mask == 1).all()):
+            raise ValueError(f"[{_WHERE}] attention_mask must be omitted or of ones: documents need no padding")
+        given = kwargs.get("position_ids")
+        if given is not None and not torch.equal(given, order.expand(given.shape)):
+            raise ValueError(f"[{_WHERE}] position_ids must be omitted, or the order that the sharding gives to this rank")
+        return args, kwargs | {"position_ids": order.unsqueeze(0), "use_cache": False}
+
+
+def _check(model: nn.Module, plan: _posenc.Plan, sharding: Any, group: Any) -> None:
+    if not isinstance(sharding, _posenc.Sharding):
+        raise TypeError(f"[{_WHERE}] sharding must be a posenc.Sharding, of posenc.shard, but is a {type(sharding).__name__}")
+    ranks = dist.get_world_size(group)
+    if len(sharding.ranks) != ranks:
+        raise ValueError(f"[{_WHERE}] sharding must deal to the {ranks} ranks of the group but deals to {len(sharding.ranks)}")
+    if sharding.axes:
+        raise ValueError(f"[{_WHERE}] sharding must have no positions of its own: a text model is given its orders")
+    other = {str(layer.kind) for stack in plan.stacks for layer in stack.layers} - {"attention"}
+    if len(plan.stacks) != 1 or other:
+        what = f"has {' and '.join(sorted(other))} layers" if other else f"has {len(plan.stacks)} stacks"
+        raise ValueError(
+            f"[{_WHERE}] model must be a decoder in which attention alone goes from token to token, but "
+            f"{type(model).__name__} {what}"
+        )
+
+
+@contextlib.contextmanager
+def context_parallel(
+    model: Any,
+    group: Any = None,
+    *,
+    sharding: _posenc.Sharding,
+    mode: str = "ring",
+    ulysses_ranks: int | None = None,
+    plan: _posenc.Plan | None = None,
+    scheme: Any = None,
+    weights: Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None = None,
+    timeout: float = 300.0,
+    traffic: Traffic | None = None,
+) -> Iterator[Changed]:
+    """Within it, a model of transformers attends over the ranks of a group: each calls it with its own tokens.
+
+        sharding = posenc.shard(ranks, cu_seqlens=ends)
+        own, following = (pd.take(x, sharding, rank, dim=1) for x in (input_ids, labels_that_follow))
+        with pd.context_parallel(model, mesh["cp"], sharding=sharding):
+            loss = model(own, labels=following, shift_labels=following, num_items_in_batch=count).loss
+            loss.backward()  # and the sum of gradients over ranks
+
+    model, plan, scheme, weights: as of posenc.transformers.use, with the plan's masks. group, mode, ulysses_ranks, timeout,
+    traffic: as of attend. Positions are given to the model: those of the sharding, in each document from 0. input_ids:
+    [batch, tokens of this rank], of a batch of 1 where the sharding has several documents.
+
+    ValueError, when it is entered, for a model in which anything but attention goes from token to token, and for what
+    use() refuses; when the model is called, for labels without shift_labels (the next token may lie on another rank), masks
+    with padding, KV caches, and other positions. Those are of one rank: others wait for it as long as `timeout` says, and raise RankError.
+    """
+    from .. import transformers
+    from .._read_plan import read_plan
+
+    group = group_of(group)
+    _check(model, read_plan(model.config) if plan is None else plan, sharding, group)
+    ranks = Ranks(sharding, group, mode, ulysses_ranks, timeout, traffic)
+    longest = max((max(one.order, default=0) for one in sharding.ranks), default=0) + 1
+    with transformers.use(model, plan=plan, scheme=scheme, weights=weights, length=longest, masks="plan") as changed:
+        if changed.left or not changed.attention:
+            left = ", ".join(changed.left) or "all of it"
+            raise ValueError(f"[{_WHERE}] attention of the model must be posenc's, but is left to it in {left}")
+        for name in changed.attention:
+            model.get_submodule(name)._posenc_layer.ranks = ranks
+        hook = model.register_forward_pre_hook(ranks.before_forward, with_kwargs=True)
+        try:
+            yield changed
+        finally:
+            hook.remove()
