@@ -1,0 +1,232 @@
+"""Attention over ranks as python/posenc/distributed computes it, forward: what each rank computes, sends and waits for.
+
+Each mode is a process of events.py. Bytes are counted where they are sent; posenc.shard_cost has the closed formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from events import Event, Process, Simulation
+from machines import Machine
+
+F32 = 4
+
+
+@dataclass(frozen=True)
+class Layer:
+    heads: int
+    kv_heads: int
+    head_dim: int
+    value_dim: int
+    width: int = 2  # bytes of an element of q, k, v and the output
+
+    @property
+    def channels(self) -> int:
+        return self.head_dim + self.value_dim
+
+    def flops(self, pairs: float, heads: int) -> float:
+        return 2.0 * pairs * heads * self.channels
+
+    def of_group(self) -> int:
+        return self.heads // self.kv_heads
+
+    def range_of(self, ranks: int, place: int) -> tuple[int, int]:
+        """Query heads of one of so many ranks that deal them."""
+        return self.heads * place // ranks, self.heads * (place + 1) // ranks
+
+    def kv_count(self, first: int, end: int) -> int:
+        return 0 if first == end else -(-end // self.of_group()) - first // self.of_group()
+
+
+@dataclass(frozen=True)
+class Work:
+    """Rows of each rank, and the scores between the queries of one and the keys of another."""
+
+    queries: Callable[[int], int]
+    keys: Callable[[int], int]
+    pairs: Callable[[int, int], float]
+
+
+def causal_zigzag(tokens: int, ranks: int, tile: int = 1) -> Work:
+    """Two parts of 2 R, one as far from the end as the other from the beginning: a rank sees of any other half of all
+    pairs, from both of its parts the one before or from the later one both. Kernels compute tiles of which any is seen."""
+    part = tokens / (2 * ranks)
+    each = int(2 * part)
+    return Work(lambda r: each, lambda r: each, lambda r, k: 2 * part**2 + (part * tile if r == k else 0.0))
+
+
+@dataclass
+class Counted:
+    """Of each rank that is simulated."""
+
+    sent: list[float]
+    held: list[float]  # bytes at a time, the most: q, k, v, partial results in f32, blocks on their way
+    seconds: list[float] = field(default_factory=list)
+
+
+class Messages:
+    """A message goes when both ends have asked for it. Ranks are images of those that are simulated."""
+
+    def __init__(self, machine: Machine, counted: Counted) -> None:
+        self.machine, self.counted = machine, counted
+        self._sent: set[Any] = set()
+        self._asked: dict[Any, tuple[float, Event]] = {}
+
+    def _key(self, source: int, to: int, tag: Any) -> Any:
+        machine = self.machine
+        return machine.image(source), machine.image(to), (to - source) % machine.ranks, tag
+
+    def send(self, source: int, to: int, count: float, tag: Any) -> None:
+        if count == 0:
+            return
+        self.counted.sent[source] += count
+        key = self._key(source, to, tag)
+        if key in self._asked:
+            self._go(source, to, *self._asked.pop(key))
+        else:
+            self._sent.add(key)
+
+    def receive(self, source: int, to: int, count: float, tag: Any) -> Event:
+        done = Event()
+        key = self._key(source, to, tag)
+        if count == 0:
+            done.happen()
+        elif key in self._sent:
+            self._sent.discard(key)
+            self._go(source, to, count, done)
+        else:
+            self._asked[key] = (count, done)
+        return done
+
+    def _go(self, source: int, to: int, count: float, done: Event) -> None:
+        self.machine.transfer(source, to, count).then.append(done.happen)
+
+
+@dataclass
+class Run:
+    layer: Layer
+    work: Work
+    machine: Machine
+    messages: Messages
+    counted: Counted
+    dealt: int = 1  # ranks of a group that deal heads
+    ahead: int = 1  # blocks that are asked for before they are needed
+
+    def held(self, rank: int, *counts: float) -> None:
+        self.counted.held[rank] = max(self.counted.held[rank], sum(counts))
+
+    # ---- of a group: ranks that deal heads have its rows together ----
+
+    def members(self, group: int) -> range:
+        return range(group * self.dealt, (group + 1) * self.dealt)
+
+    def rows(self, of: Callable[[int], int], group: int) -> int:
+        return sum(of(rank) for rank in self.members(group))
+
+    def pairs(self, group: int, other: int) -> float:
+        work = self.work
+        if self.dealt == 1:
+            return work.pairs(group, other)
+        return sum(work.pairs(r, k) for r in self.members(group) for k in self.members(other))
+
+
+def blocks(run: Run, rank: int, gathers: bool) -> Process:
+    """ring, all_gather, and what of hybrid goes between groups: in turn s, rank r has the keys of r - s."""
+    layer, machine, messages = run.layer, run.machine, run.messages
+    groups = machine.ranks // run.dealt
+    group, place = divmod(rank, run.dealt)
+    first, end = layer.range_of(run.dealt, place)
+    heads, kv_heads = end - first, layer.kv_count(first, end)
+    if heads == 0:
+        return
+    row = kv_heads * layer.channels * layer.width
+    n = run.rows(run.work.queries, group)
+    result = n * heads * (layer.value_dim + 1) * F32
+    whose = [(group - s) % groups for s in range(groups)]
+    needed = [k for k in whose if run.pairs(group, k) > 0]
+    for s in range(1, groups):
+        other = (group + s) % groups
+        if run.pairs(other, group) > 0:
+            messages.send(rank, other * run.dealt + place, run.rows(run.work.keys, group) * row, "keys")
+    q = n * heads * layer.head_dim * layer.width
+    held = [run.rows(run.work.keys, k) * row for k in needed]
+    coming: dict[int, Event] = {}
+
+    def ask(turn: int) -> None:
+        if turn < len(needed) and turn not in coming and needed[turn] != group:
+            coming[turn] = messages.receive(needed[turn] * run.dealt + place, rank, held[turn], "keys")
+
+    own = run.rows(run.work.keys, group) * row
+    if gathers:
+        for turn in range(len(needed)):
+            ask(turn)
+        yield from list(coming.values())
+        pairs = sum(run.pairs(group, k) for k in needed)
+        yield machine.copy(rank, 4 * sum(held))  # joined, and rows put in order
+        yield machine.compute(rank, layer.flops(pairs, heads), q + sum(held) + result)
+        run.held(rank, q, own, result, 2 * sum(held))
+        return
+    yield machine.copy(rank, 2 * result)  # memory that is new: the sum, and a part
+    for turn, k in enumerate(needed):
+        for later in range(turn, turn + 1 + run.ahead):
+            ask(later)
+        if turn in coming:
+            yield coming[turn]
+        yield machine.compute(rank, layer.flops(run.pairs(group, k), heads), q + held[turn] + result)
+        if turn:
+            yield machine.merge(rank, 3 * result)  # two are read, one is written
+        there = sum(held[t] for t in range(turn, min(turn + 1 + run.ahead, len(needed))) if t in coming)
+        run.held(rank, q, own, 2 * result, there)
+
+
+def rank_of(run: Run, rank: int, gathers: bool) -> Process:
+    """A call of attend on a rank: heads dealt where a group has several ranks, blocks, outputs back."""
+    layer, machine, messages, dealt = run.layer, run.machine, run.messages, run.dealt
+    yield machine.begin(rank)
+    if dealt == 1:
+        yield from blocks(run, rank, gathers)
+        return
+    group, place = divmod(rank, dealt)
+    n, m = run.work.queries(rank), run.work.keys(rank)
+    own_first, own_end = layer.range_of(dealt, place)
+    own_heads, own_kv = own_end - own_first, layer.kv_count(own_first, own_end)
+    query, key = layer.head_dim * layer.width, layer.channels * layer.width
+    back = layer.value_dim * layer.width + F32
+    coming = []
+    yield machine.copy(rank, 2 * (n * layer.heads * query + m * layer.kv_heads * key))  # heads cut out
+    for other in run.members(group):
+        first, end = layer.range_of(dealt, other % dealt)
+        if other != rank:
+            messages.send(rank, other, n * (end - first) * query + m * layer.kv_count(first, end) * key, "heads")
+            theirs = run.work.queries(other) * own_heads * query + run.work.keys(other) * own_kv * key
+            coming.append(messages.receive(other, rank, theirs, "heads"))
+    yield from coming
+    all_rows = run.rows(run.work.queries, group) * own_heads * query + run.rows(run.work.keys, group) * own_kv * key
+    yield machine.copy(rank, 2 * all_rows)  # put together
+    yield from blocks(run, rank, gathers)
+    run.held(rank, run.counted.held[rank], n * layer.heads * query + m * layer.kv_heads * key + all_rows)
+    coming = []
+    yield machine.copy(rank, 2 * run.rows(run.work.queries, group) * own_heads * back)
+    for other in run.members(group):
+        first, end = layer.range_of(dealt, other % dealt)
+        if other != rank:
+            messages.send(rank, other, run.work.queries(other) * own_heads * back, "outputs")
+            coming.append(messages.receive(other, rank, n * (end - first) * back, "outputs"))
+    yield from coming
+    yield machine.copy(rank, 3 * n * layer.heads * back)  # added to zeros
+
+
+def attend(
+    make: Callable[[Simulation], Machine], layer: Layer, work: Work, mode: str, ulysses_ranks: int | None = None,
+    ahead: int = 1,
+) -> Counted:  # fmt: skip
+    simulation = Simulation()
+    machine = make(simulation)
+    counted = Counted([0.0] * machine.simulated, [0.0] * machine.simulated)
+    dealt = {"ulysses": machine.ranks, "hybrid": ulysses_ranks or 1}.get(mode, 1)
+    run = Run(layer, work, machine, Messages(machine, counted), counted, dealt, ahead)
+    counted.seconds = simulation.run([rank_of(run, rank, mode == "all_gather") for rank in range(machine.simulated)])
+    return counted
