@@ -97,6 +97,27 @@ class AttendedLayer(NotCopied):
             f"{keys} keys"
         )
 
+    def filled(self, module: nn.Module, queries: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Of a call without a mask, the keys and values up to the last query's own, which is where a StaticCache is filled.
+
+        ValueError where the plan lets a query see keys that the cache has forgotten.
+        """
+        first, gone, mask = self.cache.first, self.cache.gone, self.layer.mask
+        if first is None or self.layer.kind == "cross_attention":
+            return key, value
+        at = gone + first
+        seen = 0 if mask.window is None else max(0, at - mask.window.past)
+        seen = seen if mask.chunk is None else max(seen, at - at % mask.chunk)
+        if seen < gone:
+            wider = "none" if mask.window is None else f"one of {mask.window.past + 1}"
+            wider += "" if mask.chunk is None else f", and chunks of {mask.chunk}"
+            raise ValueError(
+                f"[use] plan must have a window of at most {first + 1} tokens in {type(module).__name__} layer "
+                f"{self.cache.layer}, as its sliding KV cache has, but has {wider}: query {at} sees key {seen}, and the "
+                f"first {gone} keys are gone; pass a cache of full layers, as past_key_values=DynamicCache() is"
+            )
+        return key[:, :, : first + queries], value[:, :, : first + queries]
+
     def places(self, shape: tuple[int, ...], mask: Tensor | None, key_places: Tensor | None) -> dict[str, Tensor]:
         """Orders and positions of attend, where they are others than those that it takes for granted.
 
@@ -113,9 +134,13 @@ class AttendedLayer(NotCopied):
             raise ValueError(f"[use] the KV cache must hold the keys of its {queries} queries, but has {keys} keys")
         if any(isinstance(term, _posenc.Fire) for term in layer.score) and mask is not None:
             key_places = self._unpadded(shape, mask)
+        gone = self.cache.gone
+        if gone and self._is_by_place and key_places is None:
+            key_places = torch.arange(gone, gone + keys)[None]
         by_row: dict[str, Tensor] = {}
-        if first != keys - queries and (depends or self.masks == "plan" or layer.mask.window is not None):
-            by_row |= {"q_order": torch.arange(first, first + queries), "k_order": torch.arange(keys)}
+        is_counted = gone and self._keeps_mask and layer.mask.chunk is not None  # chunks are counted from the first key
+        if is_counted or first != keys - queries and (depends or self.masks == "plan" or layer.mask.window is not None):
+            by_row |= {"q_order": gone + torch.arange(first, first + queries), "k_order": gone + torch.arange(keys)}
             by_row = {name: of.repeat(batch) for name, of in by_row.items()}
         if key_places is not None and depends:
             every = key_places.expand(batch, -1)

@@ -49,8 +49,8 @@ def trained(
     keywords: Mapping[str, Any],
     tables: Mapping[str, Any],
 ) -> Tensor:
-    """[batch, tokens, heads, value_dim], as attention() of posenc.transformers gives it. keywords: attend's, of which
-    learned tables are not read; tables: those, as dicts of tensors."""
+    """[batch, tokens, heads, value_dim], as attention() of posenc.transformers gives it: contiguous, as some modules take
+    a view of it. keywords: attend's, of which learned tables are not read; tables: those, as dicts of tensors."""
     plan = layer.layer if isinstance(layer, _posenc.PreparedLayer) else layer
     if keywords.get("angles", "exact") != "exact" and any(one.role == "main" for one in plan.rotate):
         raise NotImplementedError(
@@ -62,4 +62,4 @@ def trained(
     learned = {name: value for name, value in tables.items() if value is not None}
     check(of, learned, q, k, v, given)
     out, _ = composed.attend(of, learned, q, k, v, given)
-    return out.transpose(1, 2)
+    return out.transpose(1, 2).contiguous()

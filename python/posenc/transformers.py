@@ -113,9 +113,11 @@ def attention(
         return given.in_graph(module, query, key, value, attention_mask, scaling, softcap, s_aux, kwargs), None
     sizes = {"heads": query.shape[1], "kv_heads": key.shape[1]}
     sizes |= {"head_dim": query.shape[-1], "value_dim": value.shape[-1]}
-    shape = (*query.shape[:3], key.shape[2])
     if given is not None and given.masks == "plan":
         attention_mask = None
+    if given is not None and attention_mask is None:
+        key, value = given.filled(module, query.shape[2], key, value)
+    shape = (*query.shape[:3], key.shape[2])
     kind, left = _kind_of(attention_mask, shape)
     if has_gradient(attention_mask):
         left = attention_mask  # that it is no more than a kind is what it holds now

@@ -192,3 +192,21 @@ def test_a_parametrized_table_is_refused():
     with pytest.raises(NotImplementedError, match="must be of a plain Embedding, .* ParametrizedEmbedding"):
         with use(model):
             pass
+
+
+@pytest.mark.parametrize("title", ["afmoe", "jetmoe"])
+def test_modules_that_take_a_view_of_what_attention_gives_are_trained(title):
+    """`.view(*input_shape, ...)` of what was not contiguous was a RuntimeError."""
+    torch.set_num_threads(1)
+    model, inputs = BY_TITLE[title].model(), BY_TITLE[title].inputs()
+
+    def gradients():
+        model.zero_grad()
+        model(**inputs)[0].square().mean().backward()
+        return torch.cat([of.grad.flatten() for of in model.parameters() if of.grad is not None])
+
+    own = gradients()
+    with use(model, angles="float32"):
+        given = gradients()
+    assert own.abs().max() > 0
+    assert agree(given, own)

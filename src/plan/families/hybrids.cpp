@@ -39,8 +39,9 @@ std::span<const Family> hybrids_families() noexcept {
     {.name = "lfm2", .model_types = "lfm2 lfm2_moe", .class_stems = "Lfm2 Lfm2Moe Lfm2Bidirectional ColBERTLfm2", .pairing = kHalf, .class_stacks = kLfm2Stacks,
      .kinds = Kinds::indexed, .recurrent = LayerKind::convolution, .qk_norm = QkNormRule{kRmsPerHead},
      .misleading_keys = "partial_rotary_factor"},
-    {.name = "lfm3", .class_stems = "Lfm3", .pairing = kHalf, .width = Width::partial_factor, .ropes_per_type = true,
-     .kinds = Kinds::listed, .recurrent = LayerKind::convolution, .windows = Windows::patterned, .needs_types = true,
+    // partial_rotary_factor is read of its proportional rotations alone.
+    {.name = "lfm3", .class_stems = "Lfm3", .pairing = kHalf, .ropes_per_type = true, .kinds = Kinds::listed,
+     .recurrent = LayerKind::convolution, .windows = Windows::patterned, .needs_types = true,
      .qk_norm = QkNormRule{kRmsPerHead}},
     {.name = "zamba", .class_stems = "Zamba", .pairing = kHalf, .main = kZambaStack, .double_width = true,
      .kinds = Kinds::listed, .recurrent = kStateSpace, .rotary_layers = RotaryLayers::no_layer, .needs_types = true,
