@@ -219,7 +219,7 @@ class Rotary(NotCopied, nn.Module):
         if rope is None:
             return self._unrotated(probe, batch, position_ids.shape[-1])
         axes = position_ids.reshape(-1, *position_ids.shape[-2:]).shape[0]
-        length = self.length or int(position_ids.max()) + 1
+        length = self.length or max(1, int(position_ids.max()) + 1)  # positions may all be negative
         places = position_ids.reshape(axes, -1)[: len(rope.axes.names)].to(torch.int64).contiguous()
         cos, sin = _posenc.cos_sin(rope, places, length=length, angles=self.angles)
         cos, sin = torch.as_tensor(cos), torch.as_tensor(sin)

@@ -283,6 +283,18 @@ def test_other_words_that_there_are_not_are_refused(given, error, words):
             pass
 
 
+@pytest.mark.parametrize("first", [-30, -5])
+def test_negative_positions_are_those_of_the_model(first):
+    """All of them negative, "length must be at least 1 but is -19" was said of what nobody gave."""
+    model, inputs, _ = made()
+    places = torch.arange(first, first + inputs["input_ids"].shape[1])[None]
+    with torch.no_grad():
+        own = model(**inputs, position_ids=places).logits
+        with use(model, angles="float32"):
+            given = model(**inputs, position_ids=places).logits
+    assert roundings.rms(given - own) <= 1e-5 * roundings.rms(own)
+
+
 def test_a_rotation_that_attention_does_is_carried_out_whole():
     """RoFormer's module leaves its rotation to attention: twice by an angle is once by twice of it."""
     model, inputs, plan = made("roformer")
