@@ -18,10 +18,11 @@ namespace {
 
 constexpr std::string_view kDecoder = R"("hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,
   "num_hidden_layers": 4, "max_position_embeddings": 4096, "rope_theta": 20000, "head_dim": 64)";
+// The class reads partial_rotary_factor of no default rotation.
 constexpr std::string_view kLfm = R"("hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,
   "num_hidden_layers": 4, "max_position_embeddings": 4096, "head_dim": 64, "sliding_window": 32,
   "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 90000},
-                      "sliding_attention": {"rope_type": "default", "rope_theta": 500}})";
+                      "sliding_attention": {"rope_type": "default", "rope_theta": 500, "partial_rotary_factor": 0.5}})";
 constexpr std::string_view kByType = R"("hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,
   "num_hidden_layers": 4, "max_position_embeddings": 4096, "head_dim": 64, "sliding_window": 32,
   "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 90000},
