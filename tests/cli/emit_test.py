@@ -1,7 +1,9 @@
 """posenc emit: files, exit codes and messages. What the code computes is judged by python/tests/judges/test_emit.py."""
 import json
 import pathlib
+import resource
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -74,6 +76,36 @@ class EmitTest(tool.ToolTest):
         run = posenc("emit", "llama-3.1-8b", "--as", "c", "-o", self.folder / "none" / "none")
         self.assert_fails(run, UNREADABLE, "No such file or directory")
         self.assertEqual(sorted(of.name for of in self.folder.iterdir()), ["file"])
+
+    @staticmethod
+    def emit_within(size, port, *options):
+        """Files of at most `size` bytes, as on a disk that is full then."""
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+        return subprocess.run([tool.TOOL, "emit", "t5-base", "--stack", "encoder", "--as", "c", "-o", port, *options],
+                              capture_output=True, preexec_fn=limit, restore_signals=False, check=False).returncode
+
+    def test_nothing_is_left_of_what_was_not_written_whole(self):
+        """A folder without files, or with golden vectors alone."""
+        whole = self.folder / "whole"
+        self.assertEqual(posenc("emit", "t5-base", "--stack", "encoder", "--as", "c", "-o", whole).code, 0)
+        vectors = max(of.stat().st_size for of in (whole / "vectors_c").iterdir())
+        code = (whole / "attention.c").stat().st_size
+        port = self.folder / "port"
+        for size in {0, vectors - 1, min(vectors, code - 1), code - 1}:
+            with self.subTest(size):
+                self.assertEqual(self.emit_within(size, port), UNREADABLE)
+                self.assertEqual([of.name for of in self.folder.iterdir()], ["whole"])
+        port.mkdir()
+        (port / "mine").write_text("")
+        self.assertEqual(self.emit_within(0, port), UNREADABLE)
+        self.assertEqual([of.name for of in port.iterdir()], ["mine"])
+        (whole / "attention.c").write_text("mine")
+        self.assertEqual(self.emit_within(0, whole, "--force"), UNREADABLE)
+        self.assertEqual((whole / "attention.c").read_text(), "mine")
+        self.assertTrue(any((whole / "vectors_c").iterdir()))
 
     def test_what_is_refused(self):
         self.assert_fails(posenc("emit", "gemma-3-4b", "--as", "c"), USAGE,

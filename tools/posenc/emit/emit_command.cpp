@@ -26,7 +26,7 @@ namespace posenc::tool {
 namespace {
 
 // Checked before any work: the code is not written over without --force, golden vectors never are.
-void check_folder(const std::filesystem::path& folder, const EmittedCode& code, bool force) {
+void check_code(const std::filesystem::path& folder, const EmittedCode& code, bool force) {
   std::error_code error;
   const auto is_there = [&](const std::filesystem::path& path) {
     const std::filesystem::file_type type = std::filesystem::symlink_status(path, error).type();
@@ -35,12 +35,37 @@ void check_folder(const std::filesystem::path& folder, const EmittedCode& code, 
   if (const std::filesystem::path path = folder / code.file_name; is_there(path) && !force) {
     throw failure(kFile, formatted("-o: {}: file exists; --force overwrites it", printable(path.string())));
   }
-  std::filesystem::create_directory(folder, error);
-  if (!std::filesystem::is_directory(folder)) {
-    throw failure(kFile, formatted("-o: {}: cannot make the folder: {}", printable(folder.string()),
-                                   error ? error.message() : "something else stands there"));
-  }
 }
+
+// The folder and the golden vectors that this run made, which are removed again unless all was written.
+class Made {
+ public:
+  explicit Made(const std::filesystem::path& folder) {
+    std::error_code error;
+    if (std::filesystem::create_directory(folder, error)) folder_ = folder;
+    if (!std::filesystem::is_directory(folder)) {
+      throw failure(kFile, formatted("-o: {}: cannot make the folder: {}", printable(folder.string()),
+                                     error ? error.message() : "something else stands there"));
+    }
+  }
+  Made(const Made&) = delete;
+  Made& operator=(const Made&) = delete;
+  ~Made() {
+    std::error_code ignored;
+    if (!golden_.empty()) std::filesystem::remove_all(golden_, ignored);
+    if (!folder_.empty()) std::filesystem::remove(folder_, ignored);  // with files of others in it, it stays
+  }
+
+  void add_vectors(const std::filesystem::path& golden) { golden_ = golden; }
+  void keep() {
+    golden_.clear();
+    folder_.clear();
+  }
+
+ private:
+  std::filesystem::path folder_;
+  std::filesystem::path golden_;
+};
 
 // "vectors_numpy": a folder of the language's own, since its test is of that code.
 std::string vectors_folder(const EmittedCode& code) { return "vectors_" + std::string(name(code.as)); }
@@ -68,13 +93,18 @@ std::string write_into(const std::filesystem::path& folder, const EmittedCode& c
                        const std::vector<VectorFile>& files, bool force) {
   // Ctrl-C while a file is written: write_file gives up and removes its part, then held lets the signal through.
   const HeldSignals held;
+  Made made(folder);
   const std::filesystem::path golden = folder / vectors_folder(code);
   std::error_code error;
   const bool has_vectors = std::filesystem::exists(golden, error) && !std::filesystem::is_empty(golden, error) && force;
-  if (!has_vectors) require_written(write_vectors(golden, files));
+  if (!has_vectors) {
+    require_written(write_vectors(golden, files));
+    made.add_vectors(golden);
+  }
   const std::filesystem::path path = folder / code.file_name;
   const WriteOptions options{.replace = force, .keep_going = [](std::int64_t) { return !HeldSignals::came(); }};
   require_written(write_file(path, code.text, options));
+  made.keep();
   std::string text = formatted("{}: {} bytes\n", printable(path.string()), code.text.size());
   text += formatted("{}: golden vectors{}\n", printable(golden.string()),
                     has_vectors         ? ", kept as they were"
@@ -104,7 +134,7 @@ int run_emit(const EmitArguments& arguments) {
       .as = arguments.as, .stack = arguments.stack, .layer = arguments.layer, .cross = arguments.cross};
   const EmittedCode code = chosen_of(arguments, [&] { return emit(plan, options); });
   if (!arguments.out) return write_output(arguments.json ? to_json(code) + "\n" : code.text);
-  check_folder(*arguments.out, code, arguments.force);
+  check_code(*arguments.out, code, arguments.force);
   const std::vector<VectorFile> files = chosen_of(arguments, [&] { return golden_files(plan, arguments, code); });
   const std::string written = write_into(*arguments.out, code, files, arguments.force);
   return write_output(arguments.json ? to_json(code) + "\n" : written);
