@@ -112,5 +112,19 @@ TEST(ConfigKeys, a_misspelled_key_is_a_warning) {
   EXPECT_EQ(plan.warnings.at(0).keys, std::vector<std::string>{"/rope_thetta"});
 }
 
+// "/state_size is not a key that is known here; shape_size is.", of a class that reads neither.
+TEST(ConfigKeys, what_the_class_does_not_read_is_not_what_was_meant) {
+  const Plan plan = plan_of(R"({"model_type": "llama", "num_attention_heads": 4, "hidden_size": 64,
+    "num_hidden_layers": 1, "max_position_embeddings": 64, "state_size": 16, "dim_head": 16, "silding_window": 8,
+    "rope_thetta": 5})");
+  EXPECT_EQ(codes(plan), std::vector<std::string>{"unknown-key"});
+  EXPECT_EQ(plan.warnings.at(0).keys, std::vector<std::string>{"/rope_thetta"});
+  const Plan of_another =
+      plan_of(R"({"model_type": "mistral", "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 64,
+    "num_hidden_layers": 1, "max_position_embeddings": 8192, "silding_window": 8, "dim_head": 16})");
+  EXPECT_EQ(codes(of_another), std::vector<std::string>{"unknown-key"});
+  EXPECT_EQ(of_another.warnings.at(0).keys, std::vector<std::string>{"/silding_window"});
+}
+
 }  // namespace
 }  // namespace posenc::test::config_keys_test

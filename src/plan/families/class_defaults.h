@@ -64,6 +64,9 @@ std::optional<ClassDefault> find_class_default(std::string_view model_type, std:
 // Whether the class of a row reads a key of that name, or in its object attn_config. per_layer_config is every class's.
 bool class_reads(const ClassDefaults& row, std::string_view name, bool in_attn_config = false) noexcept;
 
+// ... or sets one by an alias of that name.
+bool class_takes(const ClassDefaults& row, std::string_view name) noexcept;
+
 // The aliases by which a class takes a key of that name, at the end of `names`, none twice.
 void add_aliases(const ClassDefaults& row, std::string_view name, std::vector<std::string_view>& names);
 

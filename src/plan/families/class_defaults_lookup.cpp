@@ -48,6 +48,12 @@ bool class_reads(const ClassDefaults& row, std::string_view name, bool in_attn_c
   return value_of(row, name).has_value();
 }
 
+bool class_takes(const ClassDefaults& row, std::string_view name) noexcept {
+  if (class_reads(row, name)) return true;
+  return std::ranges::any_of(row.aliases,
+                             [&](std::string_view entry) { return entry.substr(0, entry.find('=')) == name; });
+}
+
 void add_aliases(const ClassDefaults& row, std::string_view name, std::vector<std::string_view>& names) {
   for (std::string_view entry : row.aliases) {
     const std::size_t border = entry.find('=');

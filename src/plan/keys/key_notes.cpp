@@ -106,7 +106,7 @@ Names names_of_key(std::string_view name) {
 
 bool is_known_key(std::string_view name) { return table_of_read_names().contains(name) || is_left_out(name); }
 
-std::string_view misspelled_key(std::string_view name) {
+std::string_view misspelled_key(std::string_view name, const std::function<bool(std::string_view)>& is_meant) {
   constexpr std::size_t kShortest = 6;  // below it, two letters make another word
   constexpr std::size_t kLetters = 2;
   if (name.size() < kShortest || is_known_key(name)) return {};
@@ -119,7 +119,7 @@ std::string_view misspelled_key(std::string_view name) {
     if (known.name.size() < kShortest || longer - std::min(name.size(), known.name.size()) > kLetters) continue;
     if (std::popcount(letters ^ known.letters) > static_cast<int>(2 * kLetters)) continue;  // an edit changes two
     const std::size_t distance = edits(name, known.name);
-    if (distance < fewest) {
+    if (distance < fewest && (!is_meant || is_meant(known.name))) {
       fewest = distance;
       nearest = known.name;
     }

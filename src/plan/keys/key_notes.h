@@ -2,6 +2,7 @@
 // left out on purpose, with the reason, or not known. docs/config-keys.md is printed from these tables.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -30,7 +31,7 @@ Names names_of_key(std::string_view name);
 // Whether a key of that name stands in one of the tables.
 bool is_known_key(std::string_view name);
 // The key that bears on positions and differs from `name` by one or two letters; empty when there is none, and for
-// names that are known themselves.
-std::string_view misspelled_key(std::string_view name);
+// names that are known themselves. is_meant: of which keys; empty: of all.
+std::string_view misspelled_key(std::string_view name, const std::function<bool(std::string_view)>& is_meant = {});
 
 }  // namespace posenc::plan

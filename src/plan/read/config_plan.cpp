@@ -14,6 +14,7 @@
 #include "io/json/json.h"
 #include "plan/assemble/plan_numbers.h"
 #include "plan/assemble/plan_of.h"
+#include "plan/families/class_defaults.h"
 #include "plan/json/plan_json.h"
 #include "plan/keys/key_notes.h"
 #include "plan/read/config.h"
@@ -25,13 +26,32 @@ namespace {
 // A model's file has some hundred keys; whatever has more is not searched to its end.
 constexpr std::size_t kSearched = 1024;
 
-// A warning for each of the `unread` pointers whose last part looks like a position key's name. They stand before the
-// others, which may follow from them; that the key which was meant is missing is said with them, once.
-std::vector<Warning> with_misspelled_keys(std::vector<Warning> others, std::span<const std::string> unread) {
+// Of an object of the file that says its type: what that type's class reads; null where neither is known.
+const ClassDefaults* class_of_owner(const io::JsonValue& root, std::string_view pointer) {
+  std::optional<io::JsonValue> owner = root;
+  std::string_view rest = pointer.substr(1, pointer.rfind('/'));  // "text_config/": empty at the top
+  while (owner && !rest.empty()) {
+    const std::size_t end = rest.find('/');
+    const auto member = owner->find(rest.substr(0, end));
+    owner = member ? *member : std::nullopt;
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
+  if (!owner) return nullptr;
+  const auto type = owner->find("model_type");
+  return type && *type ? find_class_defaults((*type)->text()) : nullptr;
+}
+
+// A warning for each of the `unread` pointers whose last part looks like the name of a position key that the class
+// reads. They stand before the others, which may follow from them; that the key which was meant is missing is said with
+// them, once.
+std::vector<Warning> with_misspelled_keys(std::vector<Warning> others, const io::JsonValue& root,
+                                          std::span<const std::string> unread) {
   std::vector<Warning> out;
   for (const std::string& pointer : unread.first(std::min(unread.size(), kSearched))) {
     const std::string_view name = std::string_view(pointer).substr(pointer.rfind('/') + 1);
-    const std::string_view meant = misspelled_key(name);
+    const ClassDefaults* row = misspelled_key(name).empty() ? nullptr : class_of_owner(root, pointer);
+    const std::string_view meant =
+        misspelled_key(name, [&](std::string_view known) { return row == nullptr || class_takes(*row, known); });
     if (meant.empty()) continue;
     std::string message = formatted("{} is not a key that is known here; {} is.", pointer, meant);
     const auto missing = std::ranges::find_if(
@@ -129,7 +149,7 @@ Result<Plan> read_object(ConfigReader& reader, PlanSource source, const ReadOpti
   plan.absent_keys = reader.absent_keys();
   plan.ignored_keys = reader.ignored_keys();
   warn_of_default_sizes(reader, plan.sources);
-  plan.warnings = with_misspelled_keys(reader.take_warnings(), plan.ignored_keys);
+  plan.warnings = with_misspelled_keys(reader.take_warnings(), reader.root(), plan.ignored_keys);
   return plan;
 }
 
