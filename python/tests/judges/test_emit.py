@@ -14,8 +14,8 @@ import numpy as np
 import posenc
 import pytest
 
-import emitted
-from emit_cases import CASES, LLAMA, LLAMA4, Case, changed
+from emitting import emitted
+from emitting.cases import CASES, LLAMA, LLAMA4, Case, changed
 
 HALF_UNIT = 2.0**-24
 # On both sides of edges of windows, chunks, buckets and trained lengths.
