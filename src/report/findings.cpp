@@ -266,9 +266,12 @@ class Sentences {
     const Mask& bare_mask = bare.front()->layer->mask;
     const bool joins = (mask.chunk || mask.window) && !bare_mask.chunk && !bare_mask.window;
     add("positions",
-        formatted("{} do not rotate (NoPE), and {}{}.{}", layers_of(bare, stack), these,
+        formatted("{} do not rotate (NoPE: no position encoding), and {}{}.{}", layers_of(bare, stack), these,
                   others == these ? "" : "; those that rotate " + others,
-                  joins ? " They alone look further, and no position that was never trained can put them off." : ""));
+                  joins
+                      ? " Why: only the layers without rotation reach further than that, and without angles they meet "
+                        "none that was never trained."
+                      : ""));
     const auto sees_so = [](const Kinds& all, const std::string& words) {
       return std::ranges::all_of(all, [&](const Kind* kind) { return seen(*kind->layer) == words; });
     };
@@ -368,8 +371,10 @@ class Sentences {
       const double f = reach.now.attention_factor;
       text += formatted(" Scores of what rotates are multiplied by {:.4g} (attention factor {:.4g}).", f * f, f);
     }
-    text += formatted(" Whether the model was trained to that no file says: measure the loss at {} and at {} tokens.",
-                      *reach.before, lengths_.target);
+    text += formatted(
+        " What no file says is whether the model was trained with these angles: measure its loss at {} and at {} "
+        "tokens.",
+        *reach.before, lengths_.target);
     add("length", text);
   }
 

@@ -111,9 +111,9 @@ class Numbers(tool.ToolTest):
                   "hidden_size": 64, "head_dim": 16, "attention_chunk_size": 64, "max_position_embeddings": 1024,
                   "no_rope_layers": [1, 1, 1, 0, 1, 1, 1, 0]}
         positions = findings(numbers("-", stdin=json.dumps(llama4).encode())["models"][0], "positions")
-        self.assertIn("Layers 3, 7 (2 of 8: kind B) do not rotate (NoPE), and see all tokens before them; those that rotate see the "
-                      "tokens before them in their own chunk of 64. They alone look further, and no position that was never "
-                      "trained can put them off.", positions)
+        self.assertIn("Layers 3, 7 (2 of 8: kind B) do not rotate (NoPE: no position encoding), and see all tokens before them; those "
+                      "that rotate see the tokens before them in their own chunk of 64. Why: only the layers without rotation reach "
+                      "further than that, and without angles they meet none that was never trained.", positions)
 
     def test_memory_is_what_the_layers_keep(self):
         model = numbers("gemma-3-4b")["models"][0]

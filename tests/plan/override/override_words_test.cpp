@@ -33,7 +33,7 @@ TEST(OverrideWhich, NamesLayersByKindAndNumber) {
     EXPECT_EQ(base_of(in_stack, place) == 7, place == 5) << place;
   }
   EXPECT_EQ(refusal(plan, {"0-999:base=7"}),
-            "[override_plan] '0-999:base=7' must be for layers that are there (0 to 33) but is for layer 999");
+            "[override_plan] 'base=7' must be for layers that are there (0 to 33) but is for layer 999");
   // Sliding layers stay those that slid before the first setting.
   const Plan both = overridden(plan, {"window=none", "rope_scaling=none", "sliding:base=7"});
   EXPECT_EQ(base_of(both, 0), 7);
