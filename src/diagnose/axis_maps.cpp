@@ -1,5 +1,7 @@
 #include "diagnose/axis_maps.h"
 
+#include <algorithm>
+#include <complex>
 #include <string>
 #include <utility>
 
@@ -84,6 +86,35 @@ std::vector<AxisChoice> axis_choices(const Rope& rope, const ChannelPairs& pairs
   add(turns, "");
   if (axes == 3 && interleaves(sections)) add(interleaved_axes(sections).of_pair, "");
   return out;
+}
+
+std::optional<AxisChoice> measured_axes(const MeasuredTable& table, const FrequencyList& plan, const Places& places,
+                                        const Rope& rope, const ChannelPairs& pairs) {
+  const std::vector<std::int32_t>& own = rope.axes.of_pair;
+  const std::size_t axes = places.axes.size();
+  if (axes < 2 || own.size() != table.pairs || axes_over(own, rope, pairs) != own) return {};
+  // Another axis has to leave far less than the plan's: of slow pairs all leave the same.
+  constexpr double kFarLess = 0.25;
+  std::vector<std::int32_t> of_pair = own;
+  std::vector<double> rest(axes);
+  for (std::size_t p = 0; p < table.pairs; ++p) {
+    std::ranges::fill(rest, 0.0);
+    for (std::size_t r = 0; r < table.rows; ++r) {
+      const std::size_t cell = table.at(r, p);
+      for (std::size_t a = 0; a < axes; ++a) {
+        const std::complex<double> z = std::polar(table.factor[p], places.axes[a][r] * plan.inv_freq[p]);
+        rest[a] += table.weight[cell] * std::norm(z - table.c[cell]);
+      }
+    }
+    const auto best = std::ranges::min_element(rest);
+    if (*best < kFarLess * rest[static_cast<std::size_t>(own[p])]) {
+      of_pair[p] = static_cast<std::int32_t>(best - rest.begin());
+    }
+  }
+  if (of_pair == own) return {};
+  return AxisChoice{of_pair,
+                    {{PortFact::axes, sections_words(rope, of_pair), sections_words(rope, own),
+                      "rotate each pair by the coordinate that the plan names"}}};
 }
 
 }  // namespace posenc::inline v0_2::port

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "diagnose/channel_pairs.h"
@@ -21,5 +22,10 @@ struct AxisChoice {
 // The plan's map of axes first, then what ports do instead: one axis for all, axes exchanged, the same numbers of pairs
 // in runs or in turn.
 std::vector<AxisChoice> axis_choices(const Rope& rope, const ChannelPairs& pairs);
+
+// The axis by which each pair turns, as measured, where that is not the plan's map: other numbers of pairs, in whatever
+// order. Nothing where the table's pairs are not the rope's, and where the rope has one axis.
+std::optional<AxisChoice> measured_axes(const MeasuredTable& table, const FrequencyList& plan, const Places& places,
+                                        const Rope& rope, const ChannelPairs& pairs);
 
 }  // namespace posenc::inline v0_2::port

@@ -117,6 +117,14 @@ void others(const Llama3Scaling& rule, Scalings& out) {
   Llama3Scaling other = rule;
   std::swap(other.low_freq_factor, other.high_freq_factor);
   add(out, other, "llama3 with low_freq_factor and high_freq_factor exchanged");
+  for (const double by : {2.0, 0.5}) {
+    other = rule;
+    other.high_freq_factor = by * rule.high_freq_factor;
+    add(out, other, formatted("llama3 with high_freq_factor {}", other.high_freq_factor));
+    other = rule;
+    other.low_freq_factor = by * rule.low_freq_factor;
+    add(out, other, formatted("llama3 with low_freq_factor {}", other.low_freq_factor));
+  }
   add_other_numbers(rule, kLengths, out);
   add(out,
       YarnScaling{.factor = rule.factor, .original_max_position_embeddings = rule.original_max_position_embeddings},
@@ -134,6 +142,10 @@ void others(const LongRopeScaling& rule, Scalings& out) {
   other = rule;
   std::swap(other.short_factor, other.long_factor);
   add(out, other, "longrope, the lists exchanged");
+  other = rule;
+  std::ranges::reverse(other.short_factor);
+  std::ranges::reverse(other.long_factor);
+  add(out, other, "longrope, both lists from their end");
   add(out, LinearScaling{.factor = rule.factor}, "linear with LongRoPE's factor");
 }
 

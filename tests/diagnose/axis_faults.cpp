@@ -59,6 +59,11 @@ std::vector<Fault> axis_faults() {
         std::ranges::sort(port.axis_of_pair);
         return true;
       }));
+  out.push_back(axis_fault("24 t, 20 h and 20 w", {PortFact::axes}, [](Port& port, const PortedPlan& plan) {
+    if (plan.name != "qwen2-vl") return false;
+    for (std::size_t p = 0; p < port.axis_of_pair.size(); ++p) port.axis_of_pair[p] = p < 24 ? 0 : p < 44 ? 1 : 2;
+    return true;
+  }));
   out.push_back(axis_fault("all coordinates off by one", {PortFact::offset}, [](Port& port, const PortedPlan& plan) {
     at(port, plan, [](double x, std::size_t, std::size_t) { return x + 1; });
     return true;

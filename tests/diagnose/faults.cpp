@@ -202,6 +202,24 @@ std::vector<Fault> frequency_faults() {
         scale(port.inv_freq, 1 / rule->factor);
         return true;
       }));
+  out.push_back(port_fault("llama3 to a high_freq_factor of 8", {PortFact::scaling},
+                           [](Port& port, const PortedPlan& plan, const Tensor& x) {
+                             if (!std::holds_alternative<Llama3Scaling>(rope_of(plan).scaling) || x.sizes.tokens < 8)
+                               return false;
+                             port.inv_freq = llama3_frequencies(plain_frequencies(rope_of(plan).base, plan.channels), 8,
+                                                                1, 8, 8192);
+                             return true;
+                           }));
+  out.push_back(port_fault("longrope's list from its end", {PortFact::scaling},
+                           [](Port& port, const PortedPlan& plan, const Tensor& x) {
+                             const auto* const rule = std::get_if<LongRopeScaling>(&rope_of(plan).scaling);
+                             if (rule == nullptr || x.sizes.tokens < 8) return false;
+                             std::vector<double> list = rule->short_factor;
+                             std::ranges::reverse(list);
+                             port.inv_freq = plain_frequencies(rope_of(plan).base, plan.channels);
+                             for (std::size_t p = 0; p < list.size(); ++p) port.inv_freq[p] /= list[p];
+                             return true;
+                           }));
   out.push_back(port_fault(
       "llama3 of another length", {PortFact::scaling}, [](Port& port, const PortedPlan& plan, const Tensor&) {
         if (!std::holds_alternative<Llama3Scaling>(rope_of(plan).scaling)) return false;

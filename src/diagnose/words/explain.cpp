@@ -325,6 +325,11 @@ Explained explain(const MeasuredTable& table, const ChannelPairs& pairs, const E
   // Other positions of the plan's frequencies compete with other frequencies; of others they come after.
   add(at_decoded_places(table, screen, {lists.front()}, axes.front(), expected));
   add(at_other_places(table, screen, lists.front(), axes.front(), expected));
+  if (found.empty()) {
+    if (const auto measured = measured_axes(table, lists.front(), expected.places(), rope, pairs)) {
+      add(at_expected_places(screen, {lists.front()}, {axes.front(), *measured}, expected));
+    }
+  }
   if (found.empty()) add(at_decoded_axes(table, lists.front(), axes.front(), expected));
   if (found.empty()) add(at_decoded_places(table, screen, lists, axes.front(), expected));
   if (found.empty()) {
