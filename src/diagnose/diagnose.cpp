@@ -388,7 +388,10 @@ void drop_what_explains_nothing(Diagnosis& out) {
       out.verdict == PortVerdict::differs && std::ranges::all_of(out.findings, [](const auto& f) {
         return f.fact == PortFact::norm || f.fact == PortFact::attention_factor;
       });
-  if ((is_right || is_of_lengths) && out.unexplained >= kMostOfPort) {
+  // Nor is one of several that hold within so much.
+  const bool is_unsure = out.verdict == PortVerdict::differs &&
+                         std::ranges::all_of(out.findings, [](const auto& f) { return f.confidence <= 0.5; });
+  if ((is_right || is_of_lengths || is_unsure) && out.unexplained >= kMostOfPort) {
     out = cannot_tell(std::move(out),
                       formatted("{:.2g} % of the tensor is left, more than a rotation's rounding or a quantised cache "
                                 "leaves: noise, or something that is no rotation",

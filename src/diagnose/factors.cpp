@@ -43,19 +43,31 @@ std::vector<PairFactor> pair_factors(const MeasuredTable& table, const Frequency
   return out;
 }
 
-// Whether the lengths that a hypothesis makes of each pair are those that were measured.
-bool follows(const MeasuredTable& table, const std::vector<PairFactor>& factors, const Hypothesis& hypothesis) {
-  const auto z = predicted(table, hypothesis);
-  return std::ranges::all_of(factors, [&](const PairFactor& one) {
-    double up = 0.0;
-    double down = 0.0;
-    for (std::size_t r = 0; r < table.rows; ++r) {
-      const std::size_t cell = table.at(r, one.pair);
-      up += table.weight[cell] * std::abs(z[cell]);
-      down += table.weight[cell];
-    }
-    return std::fabs(up / down - one.factor) <= one.error;
-  });
+// A table that was rounded, or carried from position to position, has no one length: that is its precision. Whether it
+// makes the measured lengths of each pair from the factor that it should have.
+bool is_of_coarse_steps(const MeasuredTable& table, const std::vector<PairFactor>& factors,
+                        const Explanation& explanation, double planned) {
+  MeasuredTable nominal = table;
+  std::ranges::fill(nominal.factor, planned);
+  const auto follows = [&](Steps steps) {
+    const auto z =
+        predicted(nominal, {&explanation.frequencies, &explanation.places, &explanation.axis_of_pair, steps});
+    return std::ranges::all_of(factors, [&](const PairFactor& one) {
+      double up = 0.0;
+      double down = 0.0;
+      for (std::size_t r = 0; r < table.rows; ++r) {
+        const std::size_t cell = table.at(r, one.pair);
+        up += table.weight[cell] * std::abs(z[cell]);
+        down += table.weight[cell];
+      }
+      return std::fabs(up / down - one.factor) <= one.error;
+    });
+  };
+  for (int i = 0; i < kSteps; ++i) {
+    const auto steps = static_cast<Steps>(i);
+    if (steps != Steps::exact && follows(steps)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -81,6 +93,7 @@ std::optional<Change> factor_change(const MeasuredTable& table, const Explanatio
     return Change{PortFact::precision, "bfloat16 table", "float32 or better",
                   "make cos and sin in float32, and convert last"};
   }
+  if (is_of_coarse_steps(table, factors, explanation, planned)) return {};
   struct Known {
     double factor;
     const char* words;
@@ -98,14 +111,6 @@ std::optional<Change> factor_change(const MeasuredTable& table, const Explanatio
     if (formatted("{:.5g}", mean) == formatted("{:.5g}", planned)) return {};
     out.found = formatted("{:.5g}", mean);
     return out;
-  }
-  // A table that was rounded, or carried from position to position, has no one length: that is its precision.
-  for (int i = 0; i < kSteps; ++i) {
-    const auto steps = static_cast<Steps>(i);
-    if (steps == Steps::exact) continue;
-    if (follows(table, factors, {&explanation.frequencies, &explanation.places, &explanation.axis_of_pair, steps})) {
-      return {};
-    }
   }
   const auto [low, high] = std::ranges::minmax_element(factors, {}, &PairFactor::factor);
   out.found = formatted("differs from pair to pair, from {:.4g} to {:.4g}", low->factor, high->factor);

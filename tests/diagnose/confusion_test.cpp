@@ -47,7 +47,8 @@ Outcome outcome(const Fault& fault, const Diagnosis& d) {
     return std::ranges::find(fault.facts, f.fact) != fault.facts.end() && !is_open(f);
   });
   // What is but rounded coarsely is nothing else besides.
-  const bool more = std::ranges::any_of(d.findings, [](const PortFinding& f) { return f.fact != PortFact::precision; });
+  const bool more = std::ranges::any_of(
+      d.findings, [](const PortFinding& f) { return f.fact != PortFact::precision && f.confidence > 0.9; });
   if (only_precision && named && more) return Outcome::wrong;
   if (fault.facts.empty()) return open ? Outcome::named : Outcome::wrong;
   if (named) return Outcome::named;
