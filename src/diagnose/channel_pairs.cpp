@@ -44,14 +44,32 @@ PairSample pair_sample(const Samples& samples) {
   return out;
 }
 
-FittedPairs fitted(const PairSample& sample, ChannelPairs pairs) {
+// Sums over lengths: `from` before, scaled as all are so that what is left is no difference of large sums, and `more`
+// after it.
+struct LengthSums {
+  double aa = 0.0, ab = 0.0, bb = 0.0;
+
+  void add(double from, double more) {
+    aa += from * from;
+    ab += from * more;
+    bb += more * more;
+  }
+  // sum (|y| - s |x|)^2 at its least.
+  double rest() const { return aa > 0 ? std::max(0.0, bb - ab * ab / aa) : bb; }
+};
+
+// Interleaved pairs beyond the plan's rotation keep a scale of their own: a factor on cos and sin is not theirs.
+FittedPairs fitted(const PairSample& sample, ChannelPairs pairs, const Rope* expected) {
   std::vector<char> inside(static_cast<std::size_t>(sample.channels), 0);
   for (const auto& [a, b] : pairs.from) inside[static_cast<std::size_t>(a)] = inside[static_cast<std::size_t>(b)] = 1;
   FittedPairs out{.pairs = std::move(pairs)};
-  // Lengths against the scale of all, so that what is left is no difference of large sums.
-  double aa = 0.0;
-  double ab = 0.0;
-  double bb = 0.0;
+  LengthSums rotated;
+  LengthSums beyond;
+  const bool has_beyond = expected != nullptr && expected->pairing == Pairing::interleaved &&
+                          out.pairs.in == Pairing::interleaved && expected->dim < out.pairs.dim;
+  const auto is_beyond = [&](std::int64_t channel) {
+    return has_beyond && (channel < expected->first_channel || channel >= expected->first_channel + expected->dim);
+  };
   for (std::int64_t v = 0; v < sample.vectors; ++v) {
     const double* x = sample.x.data() + v * sample.channels;
     const double* y = sample.y.data() + v * sample.channels;
@@ -59,10 +77,7 @@ FittedPairs fitted(const PairSample& sample, ChannelPairs pairs) {
       const auto [a, b] = out.pairs.from[p];
       const auto [c, d] = out.pairs.to[p];
       const double from = sample.scale * std::sqrt(x[a] * x[a] + x[b] * x[b]);
-      const double more = std::sqrt(y[c] * y[c] + y[d] * y[d]) - from;
-      aa += from * from;
-      ab += from * more;
-      bb += more * more;
+      (is_beyond(a) ? beyond : rotated).add(from, std::sqrt(y[c] * y[c] + y[d] * y[d]) - from);
     }
     for (std::int64_t c = 0; c < sample.channels; ++c) {
       if (inside[static_cast<std::size_t>(c)] == 0) out.rest += (y[c] - x[c]) * (y[c] - x[c]);
@@ -70,9 +85,9 @@ FittedPairs fitted(const PairSample& sample, ChannelPairs pairs) {
   }
   const auto vectors = static_cast<double>(sample.vectors);
   const auto count = static_cast<double>(out.pairs.pairs());
-  // sum (|y| - s |x|)^2 at its least.
-  out.rest += aa > 0 ? std::max(0.0, bb - ab * ab / aa) : bb;
-  out.freedom = std::max(1.0, vectors * (count + static_cast<double>(sample.channels) - 2 * count) - 1);
+  out.rest += rotated.rest() + beyond.rest();
+  const double scales = has_beyond ? 2 : 1;
+  out.freedom = std::max(1.0, vectors * (count + static_cast<double>(sample.channels) - 2 * count) - scales);
   out.share = sample.energy > 0 ? out.rest / sample.energy : 0.0;
   return out;
 }
@@ -137,7 +152,7 @@ PairSearch search_pairs(const Samples& samples, const Rope* expected) {
   const PairSample sample = pair_sample(samples);
   std::vector<FittedPairs> tried;
   for (ChannelPairs& pairs : candidates(samples.channels, expected)) {
-    tried.push_back(fitted(sample, std::move(pairs)));
+    tried.push_back(fitted(sample, std::move(pairs), expected));
   }
   PairSearch out;
   if (tried.empty()) return out;

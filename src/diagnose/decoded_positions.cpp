@@ -100,7 +100,10 @@ DecodedRow PositionDecoder::decode(std::size_t row, std::span<const double> hint
     out.holds = rest <= allowed(position);
     return out.holds;
   };
-  for (const double hint : hints) consider(hint);
+  for (const double hint : hints) {
+    consider(hint);
+    if (hint == hints.front()) out.first_hint_holds = out.holds;
+  }
   if (out.holds && out.sure) {
     // The best of its neighbours too: noise lets more than one hold.
     const double found = out.position;

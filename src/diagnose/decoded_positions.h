@@ -16,6 +16,7 @@ struct DecodedRow {
   double rest = 0.0;      // sum w |z - c|^2 there
   bool holds = false;     // within noise and float32 angles
   bool sure = false;      // whole numbers are told apart
+  bool first_hint_holds = false;
 };
 
 class PositionDecoder {

@@ -10,6 +10,7 @@
 #include "diagnose/expectation.h"
 #include "diagnose/findings.h"
 #include "diagnose/heads_apart.h"
+#include "diagnose/leaks.h"
 #include "diagnose/measured_table.h"
 #include "diagnose/noise.h"
 #include "diagnose/norms.h"
@@ -261,11 +262,13 @@ Diagnosis of_pairs(const Samples& samples, const ChannelPairs& pairs, const port
       explained = std::move(other);
     }
   }
-  const bool one_axis = expected.axes.size() == 1;
   const bool is_along = along.axes != expected.axes;
-  if (explained.as_good.empty() && along.rope && one_axis && samples.heads > 1 && !is_along) {
+  if (explained.as_good.empty() && along.rope && samples.heads > 1 && !is_along) {
     // Noise may hide that heads do not share their angles.
     if (name_heads(samples, pairs, expected, shape, table, out)) return out;
+  }
+  const bool one_axis = expected.axes.size() == 1;
+  if (explained.as_good.empty() && along.rope && one_axis && samples.heads > 1 && !is_along) {
     other_way = along_heads(samples);
     MeasuredTable crossed = measure(other_way, pairs);
     const Expectation by_head = recounted(expected, other_way);
@@ -377,6 +380,16 @@ void name_slips(const Samples& samples, const Expectation& expected, Diagnosis& 
   }
 }
 
+// A port that is as the plan but for what is no noise: a leak of other channels, tokens or heads, or a quantiser that
+// follows them.
+void doubt_what_leaks(const Samples& samples, const Expectation& expected, Diagnosis& out) {
+  if (out.verdict != PortVerdict::as_the_plan) return;
+  const auto leak = port::found_leak(samples, expected);
+  if (!leak) return;
+  out = cannot_tell(std::move(out), formatted("{}, which neither noise nor rounding does", *leak),
+                    "dump q before and after the rotation alone, unquantised, in float32");
+}
+
 // Beyond a quarter of the amplitude anything holds: what is left of `after` then is no noise, and what leaves it no
 // name. And a port that is as the plan leaves what rounding to eight bits leaves, at most.
 void drop_what_explains_nothing(Diagnosis& out) {
@@ -475,6 +488,7 @@ Diagnosis diagnose(const DiagnoseArgs& args) {
   }
   Diagnosis found = of_samples(samples, expected, shape, out);
   if (shape.empty()) name_slips(samples, expected, found);
+  if (shape.empty()) doubt_what_leaks(samples, expected, found);
   drop_what_explains_nothing(found);
   const bool by_factor =
       std::ranges::any_of(found.findings, [](const PortFinding& f) { return f.fact == PortFact::attention_factor; });

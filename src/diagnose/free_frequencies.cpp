@@ -143,6 +143,47 @@ std::optional<double> fitted_number(const FreeFrequencies& measured, double low,
   return std::exp((a + b) / 2);
 }
 
+double refined_number(const MeasuredTable& table, const Places& places, const std::vector<std::int32_t>& axis_of_pair,
+                      double value, const std::function<std::vector<double>(double)>& inv_freq) {
+  constexpr double kStep = 1e-6;        // of the logarithm, for the derivative
+  constexpr double kUnsure = 0.05;      // how far the logarithm may be off at first
+  constexpr double kQuarterTurn = 0.5;  // radians at one standard deviation: three are a quarter of a turn
+  double x = std::log(value);
+  double known = 1 / (kUnsure * kUnsure);
+  const std::vector<double> up = inv_freq(std::exp(x + kStep));
+  const std::vector<double> down = inv_freq(std::exp(x - kStep));
+  const auto at = [&](std::size_t p) -> const std::vector<double>& {
+    return places.axes[axis_of_pair.empty() ? 0 : static_cast<std::size_t>(axis_of_pair[p])];
+  };
+  std::vector<std::pair<double, std::size_t>> order;  // by how fast the last angle changes with x
+  for (std::size_t p = 0; p < table.pairs && p < up.size(); ++p) {
+    const double slope = (up[p] - down[p]) / (2 * kStep);
+    double farthest = 0.0;
+    for (const double place : at(p)) farthest = std::max(farthest, std::fabs(place));
+    if (slope != 0 && farthest > 0) order.emplace_back(farthest * std::fabs(slope), p);
+  }
+  std::ranges::sort(order);
+  for (const auto& [change, p] : order) {
+    if (change > kQuarterTurn * std::sqrt(known)) break;
+    const double f = inv_freq(std::exp(x))[p];
+    const double slope = (up[p] - down[p]) / (2 * kStep);
+    double along = 0.0;
+    for (std::size_t r = 0; r < table.rows; ++r) {
+      const std::size_t cell = table.at(r, p);
+      const double size = std::norm(table.c[cell]);
+      const double variance = table.variance(cell) + table.weight[cell] * size * 0x1p-40;
+      if (!(table.weight[cell] > 0) || !(size > 0)) continue;
+      const double place = at(p)[r];
+      const double off = std::arg(table.c[cell] * std::polar(1.0, -place * f));
+      const double information = table.weight[cell] * size / variance * place * slope;
+      along += information * off;
+      known += information * place * slope;
+    }
+    x += along / known;
+  }
+  return std::exp(x);
+}
+
 std::optional<double> fewest_digits(double value, const std::function<bool(double)>& holds) {
   if (!std::isfinite(value) || !(value > 0)) return {};
   const auto digits = static_cast<int>(std::floor(std::log10(value)));

@@ -30,6 +30,12 @@ FreeFrequencies free_frequencies(const MeasuredTable& table, const Places& place
 std::optional<double> fitted_number(const FreeFrequencies& measured, double low, double high,
                                     const std::function<std::vector<double>(double)>& inv_freq);
 
+// The number near `value` that positions say which are far from 0, known and as expected: angles of the slowest pairs
+// first, whose turns are no question, then ever faster ones while what is known of the number leaves no doubt of
+// theirs.
+double refined_number(const MeasuredTable& table, const Places& places, const std::vector<std::int32_t>& axis_of_pair,
+                      double value, const std::function<std::vector<double>(double)>& inv_freq);
+
 // `value` to ever more digits, from one on, until `holds`; up to 6 digits.
 std::optional<double> fewest_digits(double value, const std::function<bool(double)>& holds);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/formatted.h"
+#include "diagnose/axis_maps.h"
 #include "diagnose/noise.h"
 #include "diagnose/tried_frequencies.h"
 
@@ -35,11 +36,12 @@ std::string numbers_of(const std::vector<std::int64_t>& heads) {
 }  // namespace
 
 std::optional<HeadsApart> heads_apart(const Samples& samples, const ChannelPairs& pairs, const Expectation& expected) {
-  if (!expected.rope || samples.heads < 2 || expected.axes.size() > 1) return {};
+  if (!expected.rope || samples.heads < 2) return {};
   const std::optional<FrequencyList> plan = frequency_list(*expected.rope, expected.length, pairs, {});
   if (!plan) return {};
   const FrequencyList none{.inv_freq = std::vector<double>(plan->inv_freq.size(), 0.0)};
   const Places places = expected.places();
+  const std::vector<std::int32_t> axes = axes_over(expected.rope->axes.of_pair, *expected.rope, pairs);
   std::vector<std::int64_t> rotated;
   std::vector<std::int64_t> still;
   double rest = 0.0;
@@ -50,8 +52,8 @@ std::optional<HeadsApart> heads_apart(const Samples& samples, const ChannelPairs
   for (std::int64_t h = 0; h < heads && (all_further || all_known); ++h) {
     const MeasuredTable table = measure(one_head(samples, h), pairs);
     // What is named has to fit at one in a thousand.
-    const Judged by_plan = judge(table, {&*plan, &places, nullptr}, {.error = kUnnamed});
-    const Judged by_none = judge(table, {&none, &places, nullptr}, {.error = kUnnamed});
+    const Judged by_plan = judge(table, {&*plan, &places, &axes}, {.error = kUnnamed});
+    const Judged by_none = judge(table, {&none, &places, &axes}, {.error = kUnnamed});
     if (by_plan.holds && (!by_none.holds || by_plan.rest <= by_none.rest)) {
       rotated.push_back(h);
     } else if (by_none.holds) {
@@ -61,8 +63,10 @@ std::optional<HeadsApart> heads_apart(const Samples& samples, const ChannelPairs
     }
     rest += std::min(by_plan.rest, by_none.rest);
     Places further = places;
-    for (double& x : further.axes.front()) x += static_cast<double>(h);
-    const Judged by_further = judge(table, {&*plan, &further, nullptr}, {.error = kUnnamed});
+    for (std::vector<double>& list : further.axes) {
+      for (double& x : list) x += static_cast<double>(h);
+    }
+    const Judged by_further = judge(table, {&*plan, &further, &axes}, {.error = kUnnamed});
     all_further = all_further && by_further.holds;
     rest_further += by_further.rest;
   }

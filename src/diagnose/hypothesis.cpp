@@ -67,6 +67,10 @@ Grids grids_of(Steps steps) {
     case Steps::float32_recurrence:
     case Steps::float32_recurrence_exact:
     case Steps::float32_sums: return {kNone, kFloat, kFloat, kFloat};
+    case Steps::float16_recurrence:
+    case Steps::float16_recurrence_exact: return {kNone, kFloat, kFloat, kHalf};
+    case Steps::bfloat16_recurrence:
+    case Steps::bfloat16_recurrence_exact: return {kNone, kFloat, kFloat, kShort};
   }
   return {};
 }
@@ -102,44 +106,53 @@ std::vector<double> float_frequencies(const FrequencyList& list) {
   return out;
 }
 
-// One position's cos and sin from the one before it. The runs of positions that count by one are followed.
+bool from_exact_step(Steps steps) {
+  return steps == Steps::float32_recurrence_exact || steps == Steps::float16_recurrence_exact ||
+         steps == Steps::bfloat16_recurrence_exact;
+}
+
+// Positions that are followed: those of float32 in 0.1 s, those that are rounded one by one in as much.
+constexpr double kFollowed = 0x1p16;
+constexpr double kFollowedShort = 0x1p13;
+
+// One position's cos and sin from the one before it; the runs of positions that count by one are followed, and what
+// lies farther than that is taken as exact. The lengths drift, so the factor is what code multiplies by, not what was
+// measured.
 std::vector<Z> recurrence(const MeasuredTable& table, const Hypothesis& hypothesis) {
   const bool sums = hypothesis.steps == Steps::float32_sums;
-  const bool exact = hypothesis.steps == Steps::float32_recurrence_exact;
+  const bool exact = from_exact_step(hypothesis.steps);
+  const Grid grid = grids_of(hypothesis.steps).table;
+  const auto on = [&](double x) { return on_grid(grid, x); };
   std::vector<Z> z = predicted(table, {hypothesis.frequencies, hypothesis.places, hypothesis.axis_of_pair});
   const std::vector<double> f = exact ? hypothesis.frequencies->inv_freq : float_frequencies(*hypothesis.frequencies);
   const std::vector<double>& places = hypothesis.places->axes.front();
   double most = 0.0;
   for (const double x : places) most = std::max(most, x);
-  if (most > 0x1p16) return z;  // 65536 positions of 64 pairs take 0.1 s; farther ones are taken as exact
+  if (most > (is_short(grid) ? kFollowedShort : kFollowed)) return z;
   const auto length = static_cast<std::size_t>(most) + 1;
-  std::vector<std::complex<float>> column(length);
+  std::vector<Z> column(length);
   for (std::size_t p = 0; p < table.pairs; ++p) {
+    const double factor = nominal_factor(table.factor[p], *hypothesis.frequencies, is_short(grid) ? 1e3 : 0x1p-8);
     const auto step = static_cast<float>(f[p]);
-    const std::complex<float> by(exact ? std::complex<float>(turned(f[p], 1.0))
-                                       : std::complex<float>(std::cos(step), std::sin(step)));
+    const Z by = rounded(exact ? turned(f[p], 1.0) : Z(std::cos(step), std::sin(step)), on);
     float angle = 0.0F;
-    column[0] = {1.0F, 0.0F};
+    column[0] = {1.0, 0.0};
     for (std::size_t i = 1; i < length; ++i) {
-      const std::complex<float> last = column[i - 1];
+      const Z last = column[i - 1];
       angle += step;
-      column[i] = sums ? std::complex<float>(std::cos(angle), std::sin(angle))
-                       : std::complex<float>(last.real() * by.real() - last.imag() * by.imag(),
-                                             last.real() * by.imag() + last.imag() * by.real());
+      // A product of two of these is exact in float64, and so is the grid's rounding of it.
+      column[i] = sums ? Z(std::cos(angle), std::sin(angle))
+                       : Z(on(on(last.real() * by.real()) - on(last.imag() * by.imag())),
+                           on(on(last.real() * by.imag()) + on(last.imag() * by.real())));
     }
     for (std::size_t r = 0; r < table.rows; ++r) {
       const double place = places[r];
       if (place < 0 || place != std::floor(place)) continue;
-      const std::complex<float> value = column[static_cast<std::size_t>(place)];
-      z[table.at(r, p)] = table.factor[p] * Z(value.real(), value.imag());
+      z[table.at(r, p)] = factor * column[static_cast<std::size_t>(place)];
     }
   }
   return z;
 }
-
-}  // namespace
-
-namespace {
 
 // Frequencies of each token's own, in exact arithmetic.
 std::vector<Z> predicted_by_place(const MeasuredTable& table, const Hypothesis& h) {
@@ -154,6 +167,19 @@ std::vector<Z> predicted_by_place(const MeasuredTable& table, const Hypothesis& 
 
 }  // namespace
 
+double nominal_factor(double measured, const FrequencyList& list, double near) {
+  double out = measured;
+  double least = near;
+  for (const double nominal : {1.0, list.attention_factor}) {
+    const double off = std::fabs(measured - nominal) / nominal;
+    if (off < least) {
+      out = nominal;
+      least = off;
+    }
+  }
+  return out;
+}
+
 std::vector<Z> predicted(const MeasuredTable& table, const Hypothesis& h) {
   if (h.frequencies->at_place) return predicted_by_place(table, h);
   if (is_carried(h.steps)) return recurrence(table, h);
@@ -166,11 +192,9 @@ std::vector<Z> predicted(const MeasuredTable& table, const Hypothesis& h) {
     const std::size_t axis =
         h.axis_of_pair == nullptr || h.axis_of_pair->empty() ? 0 : static_cast<std::size_t>((*h.axis_of_pair)[p]);
     const std::vector<double>& places = h.places->axes[axis];
-    double factor = table.factor[p];
     // A table is rounded with the factor that code multiplies it by: what was measured is off by the roundings' mean.
-    for (const double nominal : {1.0, h.frequencies->attention_factor}) {
-      if (h.steps != Steps::exact && std::fabs(factor - nominal) < 0x1p-8 * nominal) factor = nominal;
-    }
+    const double factor =
+        h.steps == Steps::exact ? table.factor[p] : nominal_factor(table.factor[p], *h.frequencies, 0x1p-8);
     for (std::size_t r = 0; r < table.rows; ++r) {
       const std::size_t cell = table.at(r, p);
       const double exact = on_grid(grids.place, places[r]) * f[p];

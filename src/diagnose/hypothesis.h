@@ -65,9 +65,13 @@ enum class Steps : std::uint8_t {
   float16_products_of_both,
   float32_recurrence,        // each position's cos and sin from those before it, by one complex product
   float32_recurrence_exact,  // the same from the first step's cos and sin in float64, rounded
-  float32_sums,              // each position's angle from that before it, by one addition
+  float16_recurrence,
+  float16_recurrence_exact,
+  bfloat16_recurrence,
+  bfloat16_recurrence_exact,
+  float32_sums,  // each position's angle from that before it, by one addition
 };
-inline constexpr int kSteps = 18;
+inline constexpr int kSteps = 22;
 
 struct Hypothesis {
   const FrequencyList* frequencies = nullptr;
@@ -77,9 +81,11 @@ struct Hypothesis {
 };
 
 // Carried from position to position, so that errors grow with the place.
-constexpr bool is_carried(Steps steps) {
-  return steps == Steps::float32_recurrence || steps == Steps::float32_recurrence_exact || steps == Steps::float32_sums;
-}
+constexpr bool is_carried(Steps steps) { return steps >= Steps::float32_recurrence; }
+
+// The factor that code multiplies cos and sin by, 1 or the plan's, where what was measured is near it: by less than
+// `near` of it; else what was measured.
+double nominal_factor(double measured, const FrequencyList& list, double near);
 
 // z of all cells: [rows, pairs].
 std::vector<std::complex<double>> predicted(const MeasuredTable& table, const Hypothesis& hypothesis);

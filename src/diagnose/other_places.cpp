@@ -80,9 +80,10 @@ std::vector<Places> other_places(const MeasuredTable& table, const FrequencyList
   all.erase(std::unique(all.begin(), all.end()), all.end());
   for (const double k : all) {
     if (k == 0) continue;
-    out.push_back({.axes = changed(expected.axes, 1.0, k),
-                   .changes = {{PortFact::offset, formatted("{} in all coordinates", k), "0",
-                                formatted("coordinates are {} too {}", std::fabs(k), k > 0 ? "large" : "small")}}});
+    const Change off{PortFact::offset, formatted("{} in all coordinates", k), "0",
+                     formatted("coordinates are {} too {}", std::fabs(k), k > 0 ? "large" : "small")};
+    out.push_back({.axes = changed(expected.axes, 1.0, k), .changes = {off}});
+    out.push_back({.axes = changed(expected.axes, -1.0, -k), .changes = {off, direction_change()}});
   }
   for (std::size_t a = 0; a < expected.axes.size(); ++a) {
     for (const double k : all) {
@@ -97,18 +98,22 @@ std::vector<Places> other_places(const MeasuredTable& table, const FrequencyList
   }
   out.push_back({.axes = changed(expected.axes, 2.0, 0.0),
                  .changes = {{PortFact::rotation, "twice", "once", "rotate queries and keys once"}}});
-  out.push_back({.axes = changed(expected.axes, -1.0, 0.0),
-                 .changes = {{PortFact::direction, "the other way", "as the plan says",
-                              "exchange the signs of the two sine terms: (a cos - b sin, b cos + a sin)"}}});
-  Axes counted = expected.axes;
-  for (std::vector<double>& list : counted) {
-    for (std::size_t r = 0; r < list.size(); ++r) {
-      list[r] = static_cast<double>(r % static_cast<std::size_t>(table.tokens));
+  out.push_back({.axes = changed(expected.axes, -1.0, 0.0), .changes = {direction_change()}});
+  // From 0 on, or from where the first token of each sequence stands.
+  const auto tokens = static_cast<std::size_t>(table.tokens);
+  for (const bool from_zero : {true, false}) {
+    Axes counted = expected.axes;
+    for (std::vector<double>& list : counted) {
+      for (std::size_t r = 0; r < list.size(); ++r) {
+        const double first = from_zero ? 0.0 : expected.axes.front()[r - r % tokens];
+        list[r] = first + static_cast<double>(r % tokens);
+      }
     }
+    if (!from_zero && counted == out.back().axes) break;
+    out.push_back({.axes = std::move(counted),
+                   .changes = {{PortFact::positions, "counted by token in all coordinates, as those of text are",
+                                "as given", "give tokens of an image or a video their own coordinates"}}});
   }
-  out.push_back({.axes = std::move(counted),
-                 .changes = {{PortFact::positions, "counted by token in all coordinates, as those of text are",
-                              "as given", "give tokens of an image or a video their own coordinates"}}});
   return out;
 }
 
@@ -121,10 +126,9 @@ std::optional<Places> decoded_axes(const MeasuredTable& table, const FrequencyLi
     const std::vector<DecodedRow> rows = decoder.decode_all(expected.axes[a]);
     for (std::size_t r = 0; r < rows.size(); ++r) {
       // Where neighbours are not told apart, what was expected, and holds, is as good as any.
-      const bool known =
-          rows[r].sure ? rows[r].position == std::nearbyint(rows[r].position) : rows[r].position == expected.axes[a][r];
-      if (!rows[r].holds || !known) return {};
-      out.axes[a][r] = rows[r].position;
+      const bool is_whole = rows[r].holds && rows[r].sure && rows[r].position == std::nearbyint(rows[r].position);
+      if (!is_whole && (rows[r].sure || !rows[r].first_hint_holds)) return {};
+      out.axes[a][r] = is_whole ? rows[r].position : expected.axes[a][r];
     }
     if (out.axes[a] == expected.axes[a]) continue;
     out.changes.push_back(axis_change(out.axes[a], expected.axes[a], expected.rope->axes.names[a],

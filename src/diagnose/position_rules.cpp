@@ -86,11 +86,6 @@ Rules with_offset(const Context& in) {
   return {rule(std::move(made), {offset_change(k, in.start())})};
 }
 
-Change direction_change() {
-  return {PortFact::direction, "the other way", "as the plan says",
-          "exchange the signs of the two sine terms: (a cos - b sin, b cos + a sin)"};
-}
-
 Rules backwards(const Context& in) {
   Rows made = in.made([&](std::size_t r) { return -in.expected.of_row[r]; });
   if (in.agrees(made)) return {rule(std::move(made), {direction_change()})};
@@ -379,6 +374,11 @@ Rules other_positions(const Context& in) {
 }
 
 }  // namespace
+
+Change direction_change() {
+  return {PortFact::direction, "the other way", "as the plan says",
+          "exchange the signs of the two sine terms: (a cos - b sin, b cos + a sin)"};
+}
 
 Change offset_change(double by, double start) {
   return {PortFact::offset, formatted("{}", by), "0",

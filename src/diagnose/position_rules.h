@@ -36,4 +36,7 @@ std::vector<PlacesRule> position_rules(const std::vector<DecodedRow>& decoded, c
 // Positions that are `by` too large, where the first token stands at `start`.
 Change offset_change(double by, double start);
 
+// Rotated the other way, or by positions of the other sign.
+Change direction_change();
+
 }  // namespace posenc::inline v0_2::port

@@ -51,6 +51,10 @@ double unit_of(Steps steps) {
     case Steps::float16_products_of_both:
     case Steps::float32_recurrence:
     case Steps::float32_recurrence_exact:
+    case Steps::float16_recurrence:
+    case Steps::float16_recurrence_exact:
+    case Steps::bfloat16_recurrence:
+    case Steps::bfloat16_recurrence_exact:
     case Steps::float32_sums: return 1.0;
   }
   return 0.0;
@@ -77,13 +81,20 @@ std::string_view words(Steps steps) noexcept {
     case Steps::float16_products_of_both: return "float16 angles";
     case Steps::float32_recurrence:
     case Steps::float32_recurrence_exact: return "float32 recurrence";
+    case Steps::float16_recurrence:
+    case Steps::float16_recurrence_exact: return "float16 recurrence";
+    case Steps::bfloat16_recurrence:
+    case Steps::bfloat16_recurrence_exact: return "bfloat16 recurrence";
     case Steps::float32_sums: return "float32 sums of angles";
   }
   return "";
 }
 
-FoundPrecision found_precision(const MeasuredTable& table, const Explanation& explanation) {
+FoundPrecision found_precision(const MeasuredTable& measured, const Explanation& explanation) {
   FoundPrecision out;
+  // A factor that was fitted to each pair would be worth more than the arithmetic.
+  MeasuredTable table = measured;
+  for (double& factor : table.factor) factor = nominal_factor(factor, explanation.frequencies, 0x1p-8);
   std::vector<std::pair<Steps, double>> misfits;
   double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i < kSteps; ++i) {

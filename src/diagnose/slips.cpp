@@ -19,6 +19,7 @@ struct Matrix {
 struct Angles {
   double cos_a, sin_a;  // of the pair's first channel
   double cos_b, sin_b;
+  double factor;  // the plan's, that all four were multiplied by
 };
 
 // Whose channels pair, and in whose order cos and sin stand.
@@ -30,12 +31,13 @@ struct Slip {
   const char* mend;
   Order order;
   Matrix (*matrix)(const Angles&);
+  double beside = 1.0;  // times channels that do not rotate
 };
 
 constexpr const char* kPair = "(a cos - b sin, b cos + a sin): check it line by line";
 
-const std::array<Slip, 10>& slips() {
-  static const std::array<Slip, 10> all{{
+const std::array<Slip, 13>& slips() {
+  static const std::array<Slip, 13> all{{
       {PortFact::rotation, "rotate_half without its minus: (a cos + b sin, b cos + a sin)",
        "rotate_half makes (-b, a) of (a, b)", Order::own,
        [](const Angles& x) {
@@ -72,6 +74,20 @@ const std::array<Slip, 10>& slips() {
        Order::own,
        [](const Angles& x) {
          return Matrix{1 + x.cos_a, -x.sin_a, x.sin_b, 1 + x.cos_b};
+       }},
+      {PortFact::rotation, "added to x instead of put in its place, the channels that do not rotate too",
+       "give on what the rotation makes, not x beside it", Order::own,
+       [](const Angles& x) {
+         return Matrix{1 + x.cos_a, -x.sin_a, x.sin_b, 1 + x.cos_b};
+       },
+       2.0},
+      {PortFact::attention_factor, "on cos alone", "multiply sin by the attention factor too", Order::own,
+       [](const Angles& x) {
+         return Matrix{x.cos_a, -x.sin_a / x.factor, x.sin_b / x.factor, x.cos_b};
+       }},
+      {PortFact::attention_factor, "on sin alone", "multiply cos by the attention factor too", Order::own,
+       [](const Angles& x) {
+         return Matrix{x.cos_a / x.factor, -x.sin_a, x.sin_b, x.cos_b / x.factor};
        }},
       {PortFact::pairing, "cos and sin in the order of the other pairing: each channel has another pair's angle",
        "cat((freqs, freqs)) goes with rotate_half, repeat_interleave(2) with neighbours", Order::other_angles,
@@ -134,7 +150,7 @@ Layout layout_of(const Expectation& expected, std::int64_t channels) {
   return out;
 }
 
-// Rows at most, evenly and the last among them: nine matrices of each of 64 tokens of 32 heads take 0.1 s.
+// Rows at most, evenly and the last among them: thirteen matrices of each of 64 tokens of 32 heads take 0.1 s.
 constexpr std::int64_t kRows = 64;
 
 std::vector<std::int64_t> looked_at(const Samples& samples) {
@@ -196,6 +212,7 @@ Judgement judged(const Samples& samples, const std::vector<std::int64_t>& rows, 
   struct Sums {
     double rest = 0.0, tolerated = 0.0, rounding = 0.0;
   };
+  const double of_beside = slip != nullptr ? slip->beside : 1.0;
   const std::vector<Pair>& channels =
       layout.pairs[static_cast<std::size_t>(slip != nullptr ? slip->order : Order::own)];
   std::vector<Sums> pairs(channels.size());
@@ -209,7 +226,7 @@ Judgement judged(const Samples& samples, const std::vector<std::int64_t>& rows, 
       const double of_a = angle(pair.angle_a);
       const double of_b = angle(pair.angle_b);
       const Angles x{layout.factor * std::cos(of_a), layout.factor * std::sin(of_a), layout.factor * std::cos(of_b),
-                     layout.factor * std::sin(of_b)};
+                     layout.factor * std::sin(of_b), layout.factor};
       const Matrix m = slip != nullptr ? slip->matrix(x) : Matrix{x.cos_a, -x.sin_a, x.sin_b, x.cos_b};
       const double off =
           angle_tolerance(std::max(std::fabs(of_a), std::fabs(of_b)), layout.base) + 0x1p-23 + samples.after_unit;
@@ -230,7 +247,7 @@ Judgement judged(const Samples& samples, const std::vector<std::int64_t>& rows, 
     }
     for (const std::size_t c : layout.beside) {
       for (std::int64_t h = 0; h < samples.heads; ++h) {
-        const double change = samples.y(r, h)[c] - samples.x(r, h)[c];
+        const double change = samples.y(r, h)[c] - of_beside * samples.x(r, h)[c];
         all.rest += change * change;
         all.rounding += rounding_variance(samples.after_unit, samples.y(r, h)[c] * samples.y(r, h)[c]);
       }
@@ -277,6 +294,7 @@ FoundSlips found_slips(const Samples& samples, const Expectation& expected) {
   const Judgement plan = judged(samples, rows, layout, expected, nullptr, noise.front());
   std::vector<std::pair<double, const Slip*>> held;
   for (const Slip& slip : slips()) {
+    if (slip.beside != 1.0 && layout.beside.empty()) continue;
     const double of_order = noise[static_cast<std::size_t>(slip.order)];
     const Judgement found = judged(samples, rows, layout, expected, &slip, of_order);
     out.share = std::min(out.share, found.rest / energy);
@@ -289,7 +307,9 @@ FoundSlips found_slips(const Samples& samples, const Expectation& expected) {
   std::ranges::sort(held, {}, &std::pair<double, const Slip*>::first);
   for (const auto& [rest, slip] : held) {
     if (rest > 4 * held.front().first) break;
-    out.named.push_back({slip->fact, slip->found, "(a cos - b sin, b cos + a sin)", slip->mend});
+    const bool of_factor = slip->fact == PortFact::attention_factor;
+    out.named.push_back(
+        {slip->fact, slip->found, of_factor ? "on cos and sin" : "(a cos - b sin, b cos + a sin)", slip->mend});
   }
   return out;
 }

@@ -162,6 +162,20 @@ void others(const FactorListScaling& rule, Scalings& out) {
   add(out, inverse, "the list of factors, multiplied instead of divided by");
 }
 
+// The rotation at the other end of the head. Half-split pairs say by themselves where they begin.
+void add_other_end(std::vector<FrequencyList>& out, const FrequencyList& plan, const Rope& rope,
+                   const ChannelPairs& pairs) {
+  const std::int64_t last = rope.head_dim - rope.dim;
+  Rope other = rope;
+  other.first_channel = rope.first_channel == 0 ? last : 0;
+  if (rope.pairing != Pairing::interleaved || pairs.in != rope.pairing || last <= 0 || last % 2 != 0) return;
+  auto list = frequency_list(
+      other, plan.length, pairs,
+      {{PortFact::first_channel, formatted("{}", other.first_channel), formatted("{}", rope.first_channel),
+        formatted("rotate channels {} to {} of each head", rope.first_channel, rope.first_channel + rope.dim - 1)}});
+  if (list) out.push_back(std::move(*list));
+}
+
 // base^(-2p/width) for as many pairs as the rope has, whatever width the exponent is made with.
 std::optional<FrequencyList> other_width(const Rope& rope, std::int64_t width, const ChannelPairs& pairs,
                                          std::string found) {
@@ -432,6 +446,7 @@ std::vector<FrequencyList> tried_frequencies(const Rope& rope, std::optional<std
     other.base = base;
     with(other, {base_change(base, rope.base)});
   }
+  add_other_end(out, *own, rope, pairs);
   add_dims(out, rope, length, pairs);
   add_widths(out, rope, pairs);
   add_layers(out, rope, length, plan, pairs);

@@ -108,7 +108,7 @@ std::size_t assumptions(const Explanation& e) { return e.changes.size() + (e.ste
 // Rounding is no noise: an angle that turns a channel by less than half of its last place is lost in every head alike,
 // and what says that there was none would fit best. Below that nothing is evidence.
 double beyond_rounding(const MeasuredTable& table, std::complex<double> z, std::size_t cell) {
-  return std::max(std::norm(z - table.c[cell]), table.after_unit * table.after_unit * std::norm(z));
+  return std::max(std::norm(z - table.c[cell]), table.after_unit * table.after_unit * std::norm(table.c[cell]));
 }
 
 double misfit(const MeasuredTable& table, const Explanation& e, Steps steps) {

@@ -476,7 +476,7 @@ std::vector<Fault> other_faults() {
 std::vector<Fault> faults() {
   std::vector<Fault> out = right_ports();
   for (auto* more : {channel_faults, frequency_faults, position_faults, far_faults, axis_faults, slip_faults,
-                     other_faults, reported_faults}) {
+                     other_faults, reported_faults, found_faults}) {
     for (Fault& fault : more()) out.push_back(std::move(fault));
   }
   return out;

@@ -41,5 +41,6 @@ std::vector<Fault> slip_faults();      // of code: slip_faults.cpp
 std::vector<Fault> far_faults();       // where numbers end: far_faults.cpp
 std::vector<Fault> axis_faults();      // of several coordinates: axis_faults.cpp
 std::vector<Fault> reported_faults();  // to others' projects: reported_faults.cpp
+std::vector<Fault> found_faults();     // by people who looked for what is not named: found_faults.cpp
 
 }  // namespace posenc::test

@@ -122,6 +122,18 @@ Tensor rotated(const Port& port, const Tensor& before) {
             }
             cosine = c;
             sine = sn;
+          } else if (port.steps == PortSteps::float16_recurrence) {
+            const double c1 = half(std::cos(f));
+            const double s1 = half(std::sin(f));
+            double c = 1;
+            double sn = 0;
+            for (double i = 0; i < position; i += 1) {
+              const double c2 = half(half(c * c1) - half(sn * s1));
+              sn = half(half(c * s1) + half(sn * c1));
+              c = c2;
+            }
+            cosine = c;
+            sine = sn;
           } else {
             f = f32(f);
             double angle = f32(f32(position) * f);

@@ -60,7 +60,8 @@ enum class PortSteps {
   bfloat16_products_of_frequencies,
   bfloat16_products_of_both,
   float16_products,
-  recurrence
+  recurrence,
+  float16_recurrence
 };
 
 // What one port does. `position(s, h, t, axis)`.

@@ -138,6 +138,22 @@ std::vector<Explanation> at_other_places(const MeasuredTable& table, const Scree
   return out;
 }
 
+// Of tokens that have several coordinates, other frequencies the other way round: two things at once.
+std::vector<Explanation> the_other_way(const Screen& screen, const std::vector<FrequencyList>& lists,
+                                       const AxisChoice& axis, const Expectation& expected) {
+  if (expected.axes.size() < 2) return {};
+  Expectation turned = expected;
+  for (std::vector<double>& list : turned.axes) {
+    for (double& x : list) x = -x;
+  }
+  std::vector<Explanation> out = at_expected_places(screen, lists, {axis}, turned);
+  for (Explanation& e : out) {
+    e.places.changes = {direction_change()};
+    e.changes.push_back(direction_change());
+  }
+  return out;
+}
+
 // The plan's frequencies at coordinates that are measured axis by axis, each from its own pairs.
 std::vector<Explanation> at_decoded_axes(const MeasuredTable& table, const FrequencyList& plan, const AxisChoice& axis,
                                          const Expectation& expected) {
@@ -169,10 +185,11 @@ std::vector<FrequencyList> fitted_lists(const MeasuredTable& table, const Screen
       other.base = base;
       return frequency_list(other, expected.length, pairs, {});
     };
-    const auto raw = fitted_number(measured, 2.0, 1e12, [&](double base) {
+    const auto frequencies_of = [&](double base) {
       const auto list = with_base(base);
       return list ? list->inv_freq : std::vector<double>(pairs.pairs(), 0.0);
-    });
+    };
+    const auto raw = fitted_number(measured, 2.0, 1e12, frequencies_of);
     if (!raw) return;
     // Of the expected positions first: of others, which the base would stretch, fewer digits seem enough. A base that
     // nobody rounded has more of them than are told.
@@ -183,6 +200,11 @@ std::vector<FrequencyList> fitted_lists(const MeasuredTable& table, const Screen
     };
     auto base = fewest_digits(*raw, is_sound);
     if (!base && is_sound(*raw)) base = *raw;
+    if (!base) {
+      const double refined = refined_number(table, places, axis_of_pair, *raw, frequencies_of);
+      base = fewest_digits(refined, is_sound);
+      if (!base && is_sound(std::nearbyint(refined))) base = std::nearbyint(refined);
+    }
     if (!base && axis_of_pair.empty()) {
       base = fewest_digits(*raw, [&](double value) {
         const auto list = with_base(value);
@@ -330,6 +352,7 @@ Explained explain(const MeasuredTable& table, const ChannelPairs& pairs, const E
       add(at_expected_places(screen, {lists.front()}, {axes.front(), *measured}, expected));
     }
   }
+  if (found.empty()) add(the_other_way(screen, lists, axes.front(), expected));
   if (found.empty()) add(at_decoded_axes(table, lists.front(), axes.front(), expected));
   if (found.empty()) add(at_decoded_places(table, screen, lists, axes.front(), expected));
   if (found.empty()) {

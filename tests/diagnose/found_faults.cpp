@@ -1,0 +1,160 @@
+// Faults that people made up who had not read the code, and that it did not name then.
+#include <cmath>
+
+#include "diagnose/faults.h"
+
+namespace posenc::test {
+namespace {
+
+using Spoil = std::function<std::optional<Tensor>(Port port, const PortedPlan& plan, const Tensor& before)>;
+
+Fault found(const std::string& name, const std::vector<PortFact>& facts, std::int64_t start, Spoil spoil) {
+  const auto make = [=](const PortedPlan& plan, const Tensor& before, std::mt19937_64&) -> std::optional<Tensor> {
+    if (before.sizes.tokens < 3) return {};
+    // There the other list is right.
+    if (start >= 4000 && std::holds_alternative<LongRopeScaling>(rope(plan.rotate).scaling)) return {};
+    Port port = plan.port;
+    if (!plan.coordinate) {
+      port.position = [=](std::size_t, std::size_t, std::size_t t, std::size_t) {
+        return static_cast<double>(start) + static_cast<double>(t);
+      };
+    }
+    return spoil(std::move(port), plan, before);
+  };
+  return {.name = name, .facts = facts, .make = make, .start = start};
+}
+
+// `of(value of the plan's port, value before, whether the channel rotates)` of every element.
+template <typename Of>
+Tensor mixed(const Port& port, const Tensor& before, Of of) {
+  Tensor after = rotated(port, before);
+  const std::size_t first = port.first;
+  const std::size_t end = first + 2 * port.inv_freq.size();
+  for (std::size_t i = 0; i < after.values.size(); ++i) {
+    const std::size_t c = i % before.sizes.channels;
+    after.values[i] = of(after.values[i], before.values[i], c >= first && c < end);
+  }
+  round_all(after);
+  return after;
+}
+
+// cos and sin of the port's factor, each its own.
+Tensor with_factors(const Port& port, const Tensor& before, double of_cos, double of_sin) {
+  Port cos_and_sin = port;
+  cos_and_sin.factor = 1;
+  Port other_way = cos_and_sin;
+  other_way.direction = -port.direction;
+  const Tensor plus = rotated(cos_and_sin, before);
+  const Tensor minus = rotated(other_way, before);
+  Tensor after = before;
+  const std::size_t end = port.first + 2 * port.inv_freq.size();
+  for (std::size_t i = 0; i < after.values.size(); ++i) {
+    const std::size_t c = i % before.sizes.channels;
+    if (c < port.first || c >= end) continue;
+    // Half of the sum is x cos, half of the difference rotate_half(x) sin.
+    after.values[i] = of_cos * (plus.values[i] + minus.values[i]) / 2 + of_sin * (plus.values[i] - minus.values[i]) / 2;
+  }
+  round_all(after);
+  return after;
+}
+
+}  // namespace
+
+std::vector<Fault> found_faults() {
+  std::vector<Fault> out;
+  for (const std::int64_t start : {0, 1000}) {
+    out.push_back(found("float16 recurrence, from " + std::to_string(start) + " on", {PortFact::precision}, start,
+                        [](Port port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+                          if (plan.axes > 1 || before.sizes.tokens < 17) return {};
+                          port.steps = PortSteps::float16_recurrence;
+                          return rotated(port, before);
+                        }));
+  }
+  out.push_back(found("float32 recurrence, from 4000 on", {PortFact::precision}, 4000,
+                      [](Port port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+                        // Of few pairs it errs no more than float32 angles may.
+                        if (plan.name != "llama-2" || before.dtype != DType::f32) return {};
+                        port.steps = PortSteps::recurrence;
+                        return rotated(port, before);
+                      }));
+  out.push_back(found("the factor on cos alone", {PortFact::attention_factor}, 0,
+                      [](const Port& port, const PortedPlan&, const Tensor& before) -> std::optional<Tensor> {
+                        if (port.factor == 1) return {};
+                        return with_factors(port, before, port.factor, 1);
+                      }));
+  out.push_back(found("the factor on sin alone", {PortFact::attention_factor}, 0,
+                      [](const Port& port, const PortedPlan&, const Tensor& before) -> std::optional<Tensor> {
+                        if (port.factor == 1) return {};
+                        return with_factors(port, before, 1, port.factor);
+                      }));
+  out.push_back(found("a factor on part of an interleaved head", {PortFact::attention_factor}, 0,
+                      [](Port port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+                        if (!port.interleaved || plan.channels == 2 * port.inv_freq.size()) return {};
+                        port.factor = 1.26;
+                        return rotated(port, before);
+                      }));
+  out.push_back(found("added to the whole head", {PortFact::rotation}, 0,
+                      [](const Port& port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+                        if (plan.axes > 1) return {};
+                        return mixed(port, before, [](double y, double x, bool) { return x + y; });
+                      }));
+  out.push_back(found("the other end of an interleaved head", {PortFact::first_channel}, 0,
+                      [](Port port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+                        const std::size_t width = 2 * port.inv_freq.size();
+                        if (!port.interleaved || plan.channels == width) return {};
+                        port.first = plan.channels - width;
+                        return rotated(port, before);
+                      }));
+  out.push_back(found("base 87654, from 4000 on", {PortFact::base}, 4000,
+                      [](Port port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+                        if (plan.axes > 1 || rope(plan.rotate).scaling != Scaling{}) return {};
+                        port.inv_freq = plain_frequencies(87654, 2 * port.inv_freq.size());
+                        return rotated(port, before);
+                      }));
+  out.push_back(found("half of the heads of an image's tokens", {PortFact::rotation}, 0,
+                      [](const Port& port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+                        if (plan.axes < 2 || before.sizes.heads < 2 || before.sizes.tokens < 17) return {};
+                        Tensor after = rotated(port, before);
+                        const Sizes& s = before.sizes;
+                        for (std::size_t h = s.heads / 2; h < s.heads; ++h) {
+                          for (std::size_t t = 0; t < s.tokens; ++t) {
+                            for (std::size_t c = 0; c < s.channels; ++c) after.at(0, h, t, c) = before.at(0, h, t, c);
+                          }
+                        }
+                        return after;
+                      }));
+  out.push_back(found("an image one further and the other way", {PortFact::offset, PortFact::direction}, 0,
+                      [](Port port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+                        if (plan.axes < 2 || before.sizes.tokens < 17) return {};
+                        const auto own = plan.coordinate;
+                        port.position = [own](std::size_t, std::size_t, std::size_t t, std::size_t axis) {
+                          return own(axis, t) + 1;
+                        };
+                        port.direction = -1;
+                        return rotated(port, before);
+                      }));
+  out.push_back(found("an image's base 20000 and the other way", {PortFact::base, PortFact::direction}, 0,
+                      [](Port port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+                        if (plan.axes < 2 || plan.name == "vision" || before.sizes.tokens < 17) return {};
+                        port.inv_freq = plain_frequencies(20000, 2 * port.inv_freq.size());
+                        port.direction = -1;
+                        return rotated(port, before);
+                      }));
+  out.push_back(found("a sixteenth of the token before besides", {}, 0,
+                      [](const Port& port, const PortedPlan&, const Tensor& before) -> std::optional<Tensor> {
+                        Tensor after = rotated(port, before);
+                        const Sizes& s = before.sizes;
+                        for (std::size_t h = 0; h < s.heads; ++h) {
+                          for (std::size_t t = 1; t < s.tokens; ++t) {
+                            for (std::size_t c = 0; c < s.channels; ++c) {
+                              after.at(0, h, t, c) += before.at(0, h, t - 1, c) / 16;
+                            }
+                          }
+                        }
+                        round_all(after);
+                        return after;
+                      }));
+  return out;
+}
+
+}  // namespace posenc::test
