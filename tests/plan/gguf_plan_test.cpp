@@ -342,6 +342,11 @@ TEST(GgufPlan, TellsStatesFromAttention) {
   EXPECT_EQ(layer_of(nemotron, 0).kind, LayerKind::state_space);
   EXPECT_EQ(layer_of(nemotron, 1).kind, LayerKind::none);
   EXPECT_THAT(attending(nemotron), ElementsAre(2));
+  // Llama-3_1-Nemotron-51B: a linear layer in place of attention keeps its heads of queries.
+  const Plan deci = gguf_plan(
+      model("deci").i32s("deci.attention.head_count", {8, 0, 8, 8}).i32s("deci.attention.head_count_kv", {2, 0, 0, 4}));
+  EXPECT_TRUE(deci.known);
+  EXPECT_THAT(attending(deci), ElementsAre(0, 3));
   const Plan mamba = gguf_plan(GgufBuilder()
                                    .text("general.architecture", "mamba")
                                    .u32("mamba.block_count", 2)

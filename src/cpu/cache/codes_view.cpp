@@ -80,9 +80,8 @@ class QuantisedCheck {
       if (x_.group != 0) refuse(".group", formatted("be 0 for {}", out.facts->name), formatted("{}", x_.group));
       return;
     }
-    if (x_.group < 1 || x_.group > kMostOfAxis) {
-      refuse(".group", "be at least 1, the tokens that share scales,", formatted("{}", x_.group));
-    }
+    if (x_.group < 1) refuse(".group", "be at least 1, the tokens that share scales,", formatted("{}", x_.group));
+    if (x_.group > kMostOfAxis) refuse(".group", formatted("be at most {}", kMostOfAxis), formatted("{}", x_.group));
     const bool is_paged = x_.rank == 4 && axes_ == Axes::tokens_then_heads;
     if (is_paged && out.tokens % x_.group != 0) {
       refuse(".group", formatted("divide the block size, {}", out.tokens), formatted("{}", x_.group));

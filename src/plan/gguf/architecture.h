@@ -87,7 +87,7 @@ struct GgufArchitecture {
   bool bidirectional = false;    // whatever attention.causal says
   bool latent = false;           // multi-head latent attention, read expanded: the rotation at the head's end
   bool rotary_at_end = false;    // the same where the file has it expanded already
-  bool zero_heads_rest = false;  // a layer without heads does not attend (Deci)
+  bool zero_heads_rest = false;  // a layer without heads, or without those of keys, does not attend (Deci)
 
   GgufWindows windows = GgufWindows::none;
   int period = 0;                 // each period-th layer is full, where sliding_window_pattern does not say; 0: none is

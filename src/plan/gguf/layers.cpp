@@ -44,7 +44,7 @@ void read_kinds(GgufScope& scope, std::int64_t blocks, GgufLayers& facts) {
     case GgufStates::none:
       if (row.zero_heads_rest) {
         for (GgufLayer& layer : facts.layers) {
-          if (layer.heads == 0) layer.kind = LayerKind::none;
+          if (layer.heads == 0 || layer.kv_heads == 0) layer.kind = LayerKind::none;
         }
         facts.kind_from = facts.heads_from;
       }
