@@ -28,6 +28,7 @@ PICTURES = {
     "rotation": "rotation",
     "decay": "decay",
     "wavelengths": "wavelengths --model llama-3.1-8b",
+    "wavelengths-of-layers": "wavelengths --model gemma-3-4b",
     "scaling-rules": "scaling --scheme rope,base=500000 --original-length 8192 --factor 8",
     "longrope": "scaling --model phi-3.5-mini",
     "xpos": "attention --scheme xpos,scale_base=4",

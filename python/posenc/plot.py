@@ -19,6 +19,7 @@ import json
 import math
 import os
 import subprocess
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -310,7 +311,7 @@ def _drawn_curves(figure: Mapping[str, Any], ax: Any) -> Any:
         style = dict(_STYLES[curve["style"]])
         if figure["ordered"]:  # from the first to the last, dark to light
             style["color"] = matplotlib.colormaps["viridis"](0.85 * n / max(1, len(figure["curves"]) - 1))
-        ax.plot(x, y, label=curve["name"] or None, **style)
+        ax.plot(x, y, label=textwrap.fill(curve["key"] or curve["name"], 40) or None, **style)
     for mark in figure["marks"]:
         line = ax.axvline if "x" in mark else ax.axhline
         line(mark.get("x", mark.get("y")), color="0.5", linestyle=":", label=mark["name"])
@@ -338,5 +339,5 @@ def _drawn_dials(figure: Mapping[str, Any], axes: list[Any]) -> Any:
             ax.text(1.24 * hand["a"], 1.24 * hand["b"], hand["name"], ha="center", va="center")
         ax.set(xlim=(-1.45, 1.45), ylim=(-1.45, 1.45), aspect="equal")
         ax.set_axis_off()
-        ax.set_title(f"{dial['name']}\n{dial['detail']}" if len(axes) > 1 else "")
+        ax.set_title(f"{dial['name']}\n{dial['detail']}\n{dial['note']}" if len(axes) > 1 else "")
     return _with_title(axes, figure)

@@ -228,11 +228,12 @@ class Curves(Numbers):
         self.assertEqual(found["table: mean"][0][0], 1)
 
     def test_coordinates(self):
-        found = curves("coordinates")  # of docs/schemes/grid-positions.md
+        self.assertIn("the text that follows begins at 8", drawn("coordinates")["detail"])
+        found = curves("coordinates")  # of docs/schemes/grid-positions.md; the last holds to the sequence's end
         at = {axis: [y for _, y in points] for axis, points in found.items()}
-        self.assertEqual(at["t"], [0, 1, 2, 3, 3, 3, 3, 3, 3, 6, 7, 8])
-        self.assertEqual(at["h"], [0, 1, 2, 3, 3, 3, 4, 4, 4, 6, 7, 8])
-        self.assertEqual(at["w"], [0, 1, 2, 3, 4, 5, 3, 4, 5, 6, 7, 8])
+        self.assertEqual(at["t"], [0, 1, 2, 3, 3, 3, 3, 3, 3, 6, 7, 7])
+        self.assertEqual(at["h"], [0, 1, 2, 3, 3, 3, 4, 4, 4, 6, 7, 7])
+        self.assertEqual(at["w"], [0, 1, 2, 3, 4, 5, 3, 4, 5, 6, 7, 7])
 
     def test_query_scales(self):
         found = curves("query-scale --tokens 100000")
@@ -253,6 +254,10 @@ class Rotations(Numbers):
                 angle = (100 + 200 * n) * 10000 ** (-2 * p / 32)
                 self.assert_near(hand["a"], math.cos(angle), 2**-23)  # tables are in f32
                 self.assert_near(hand["b"], math.sin(angle), 2**-23)
+            amount, unit = dial["note"].split()
+            degrees = math.degrees(800 * 10000 ** (-2 * p / 32))
+            self.assertEqual(unit, "degrees" if degrees < 720 else "turns")
+            self.assert_near(float(amount) * (1 if degrees < 720 else 360) / degrees, 1.0, 0.005)  # three digits
 
 
 
@@ -274,9 +279,14 @@ class Models(Numbers):
         for name, base, factor in (("base 10000", 1e4, 1), ("base 1000000, linear x8", 1e6, 8)):
             for p, wavelength in found[name]:
                 self.assert_near(wavelength, 2 * math.pi * factor * base ** (2 * p / 256), ANGLE)
-        detail = drawn("wavelengths --model gemma-3-4b")["detail"]
-        for fact in ("0 of 128 pairs do not complete a period within 131072", "55 of 128 pairs"):
-            self.assertIn(fact, detail)
+        keys = [curve["key"] for curve in drawn("wavelengths --model gemma-3-4b")["curves"]]
+        self.assertEqual(keys, [
+            "base 10000: decoder layers 0-4, 6-10, ..., 24-28, 30-33; all 128 pairs complete a period within 131072 "
+            "tokens",
+            "base 1000000, linear x8: decoder layers 5, 11, ..., 29 (every 6th); 55 of 128 pairs do not complete a period "
+            "within 131072 tokens"])
+        one = [curve["key"] for curve in drawn("wavelengths --model gemma-3-4b --layer 5")["curves"]]
+        self.assertEqual(one, ["73 of 128 pairs complete a period within 131072 tokens", "55 of 128 do not"])
         self.assertEqual(list(curves("wavelengths --model gemma-3-4b --layer 0")), ["complete a period"])
 
     def test_scaled_wavelengths_are_judged_by_the_scaled_length(self):

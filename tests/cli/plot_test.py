@@ -38,6 +38,7 @@ PICTURES = (
     "decay --channels 16",
     "coordinates",
     "coordinates --items text=1,image=2x2,image=2x2,text=1,video=2x2x4",
+    "coordinates --items text=40,image=16x16,text=20",
     "query-scale",
 )
 
@@ -95,6 +96,27 @@ class Pictures(tool.ToolTest):
                 left, right = span(text)
                 self.assertTrue(0.0 <= left and right <= WIDTH, (words, text.text))
                 self.assertTrue(FONT <= float(text.get("y")) <= height - 2.0, (words, text.text))
+
+    def test_words_do_not_lie_on_each_other(self):
+        for words, root in self.roots():
+            level = [text for text in root.iter(SVG + "text") if text.get("x") and not text.get("transform")]
+            boxes = [(*span(text), float(text.get("y")), text.text) for text in level]
+            for n, (left, right, y, text) in enumerate(boxes):
+                for other_left, other_right, other_y, other in boxes[:n]:
+                    apart = right <= other_left or other_right <= left or abs(y - other_y) >= 0.75 * FONT
+                    self.assertTrue(apart, (words, text, other))
+
+    def test_no_mark_goes_through_words(self):
+        for words, root in self.roots():
+            for path in root.iter(SVG + "path"):
+                if "mark" not in path.get("class", ""):
+                    continue
+                x, top, x2, bottom = map(float, re.fullmatch(r"M(\S+) (\S+)L(\S+) (\S+)", path.get("d")).groups())
+                for text in root.iter(SVG + "text"):
+                    if x == x2 and text.get("x") and not text.get("transform"):
+                        left, right = span(text)
+                        middle = float(text.get("y")) - 4.0
+                        self.assertFalse(left < x < right and top < middle < bottom, (words, text.text))
 
     def test_light_and_dark_style_the_same_things(self):
         for words, root in self.roots():

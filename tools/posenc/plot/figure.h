@@ -65,6 +65,7 @@ struct Curve {
   std::string name{};
   std::vector<Point> points;
   CurveStyle style = CurveStyle::line;
+  std::string key{};  // a sentence for the legend, where the name alone does not say what the curve is
 };
 
 // A straight line across: a trained length, say.
@@ -78,8 +79,9 @@ struct Curves {
   Scale x;
   Scale y;
   std::vector<Curve> curves;
-  bool ordered = false;  // the curves are steps of one thing, from the first to the last: heads, distances
-  bool nested = false;   // curves that coincide: the first are drawn wider, so that they show beside the last
+  bool ordered = false;       // the curves are steps of one thing, from the first to the last: heads, distances
+  bool lanes = false;         // curves that coincide: each in a plane of its own, one below the other
+  bool names_at_ends = true;  // false where the legend says all
   std::vector<Mark> marks{};
 };
 
@@ -93,10 +95,11 @@ struct Hand {
   double b = 0.0;
 };
 
-// One pair: `name` and `detail` stand above it ("pair 3", "wavelength 42"); a hand for each position.
+// One pair: `name` and `detail` stand above it ("pair 3", "wavelength 42"), `note` below it; a hand for each position.
 struct Dial {
   std::string name{};
   std::string detail{};
+  std::string note{};  // "5.9 degrees"
   std::vector<Hand> hands;
 };
 

@@ -82,6 +82,7 @@ Members members(const Curves& curves) {
     std::vector<std::string> points;
     for (const Point& point : curve.points) points.push_back(json_array({json_number(point.x), json_number(point.y)}));
     all.push_back(json_object({{"name", json_string(curve.name)},
+                               {"key", json_string(curve.key)},
                                {"style", json_string(name(curve.style))},
                                {"points", json_array(points)}}));
   }
@@ -107,8 +108,10 @@ Members members(const Dials& dials) {
       hands.push_back(
           json_object({{"name", json_string(hand.name)}, {"a", json_number(hand.a)}, {"b", json_number(hand.b)}}));
     }
-    all.push_back(json_object(
-        {{"name", json_string(dial.name)}, {"detail", json_string(dial.detail)}, {"hands", json_array(hands)}}));
+    all.push_back(json_object({{"name", json_string(dial.name)},
+                               {"detail", json_string(dial.detail)},
+                               {"note", json_string(dial.note)},
+                               {"hands", json_array(hands)}}));
   }
   return {{"dials", json_array(all)}};
 }

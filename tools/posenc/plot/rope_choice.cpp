@@ -32,13 +32,16 @@ RopeChoice of_layer(const Plan& plan, const LayerChoice& choice, const RopeWords
   const bool plain = std::holds_alternative<std::monostate>(chosen.scaling);
   const std::string numbers =
       formatted("base {}{}", number(chosen.base), plain ? "" : ", " + short_rule(chosen.scaling));
+  const std::string model = printable(plan.source.name);
+  const std::string layers = layer_name(choice, layer_words(*words.model));
   return {.rope = chosen,
           .trained = plan.trained_length,
           .served = served_length(chosen, plan.trained_length),
           .length = shown_length(chosen, words.length, plan.trained_length),
-          .detail = formatted("{}, {}: {}", printable(plan.source.name), layer_name(choice, layer_words(*words.model)),
-                              numbers),
-          .numbers = numbers};
+          .detail = formatted("{}, {}: {}", model, layers, numbers),
+          .numbers = numbers,
+          .model = model,
+          .layers = layers};
 }
 
 }  // namespace

@@ -19,6 +19,8 @@ struct RopeChoice {
   std::optional<std::int64_t> length{};   // tokens of a sequence: asked for, else the trained length
   std::string detail;                     // whose it is, and its numbers
   std::string numbers{};                  // the numbers alone
+  std::string model{};                    // the name alone, of a model
+  std::string layers{};                   // "decoder layers 0-31", of a model
 };
 
 // Throws UsageError, or Failure for a model without such a rotation.

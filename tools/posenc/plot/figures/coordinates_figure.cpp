@@ -1,7 +1,8 @@
 // posenc plot coordinates: t, h and w of each token of texts, images and videos.
 //
-// M-RoPE: Qwen2-VL, arXiv 2409.12191, 2.1. One curve of steps for each axis, over the tokens in their order; the rules
+// M-RoPE: Qwen2-VL, arXiv 2409.12191, 2.1. One lane of steps for each axis, over the tokens in their order; the rules
 // are those of posenc/grid_positions.h. The seconds from frame to frame, which qwen2_5_vl reads, are 1.
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -79,8 +80,13 @@ std::vector<GridItem> items_of(const std::string& list) {
 Figure figure_of(const CoordinatesPlot& plot) {
   const GridPositions found = grid_positions({.rule = plot.rule}, items_of(plot.items));
   std::vector<Curve> curves;
-  for (const char* axis : {"t", "h", "w"}) {
-    Curve curve{.name = axis, .points = {}, .style = CurveStyle::steps};
+  constexpr std::array<std::pair<const char*, const char*>, 3> kAxes{{
+      {"t", "t: time, the same for all tokens of an image or a frame"},
+      {"h", "h: height, the row of the image"},
+      {"w", "w: width, the column of the image"},
+  }};
+  for (const auto& [axis, key] : kAxes) {
+    Curve curve{.name = axis, .points = {}, .style = CurveStyle::steps, .key = key};
     // positions are [3, tokens], in the order of these names.
     const std::int64_t first = std::ssize(curves) * found.tokens;
     for (std::int64_t n = 0; n < found.tokens; ++n) {
@@ -88,24 +94,26 @@ Figure figure_of(const CoordinatesPlot& plot) {
       curve.points.push_back({static_cast<double>(n), static_cast<double>(at)});
     }
     // Steps hold up to the next point: without this one the last token would have no width.
-    curve.points.push_back({static_cast<double>(found.tokens), static_cast<double>(found.next_position)});
+    curve.points.push_back({static_cast<double>(found.tokens), curve.points.back().y});
     curves.push_back(std::move(curve));
   }
   // Where each item begins, by its words.
+  std::vector<std::string> words;
   std::vector<Mark> marks;
   std::int64_t first = 0;
   for (const std::string& word : split(plot.items)) {
-    marks.push_back({.name = printable(word), .at = static_cast<double>(first), .of = Mark::Of::x});
+    words.push_back(printable(word));
+    marks.push_back({.name = words.back(), .at = static_cast<double>(first), .of = Mark::Of::x});
     first += item_of(word).tokens;
   }
-  return {.title = "Where tokens of text and images stand",
-          .detail = printable(plot.items) +
-                    "; last, the first token of what follows. Where lines coincide, the wider "
-                    "one shows beside the others",
+  return {.title = "Positions of text and image tokens on three axes (M-RoPE)",
+          .detail = formatted("{} (patches; 2x2 of them are a token). Text has one position on all axes; the text that "
+                              "follows begins at {}",
+                              join(words, ", "), found.next_position),
           .content = Curves{.x = {.label = "token of the sequence", .whole = true},
-                            .y = {.label = "coordinate", .whole = true},
+                            .y = {.label = "position", .whole = true},
                             .curves = std::move(curves),
-                            .nested = true,
+                            .lanes = true,
                             .marks = std::move(marks)}};
 }
 

@@ -31,6 +31,13 @@ std::string period_text(double wavelength) {
   return "wavelength " + (wavelength < 100.0 ? number(wavelength, 3) : number(std::round(wavelength)));
 }
 
+// How far a pair rotates over so many positions: "5.89 degrees", from two times around on "795.8 turns".
+std::string sweep_text(double wavelength, std::int64_t positions) {
+  if (!std::isfinite(wavelength)) return "stays";
+  const double turns = static_cast<double>(positions) / wavelength;
+  return turns < 2.0 ? formatted("{} degrees", number(360.0 * turns, 3)) : formatted("{} turns", number(turns, 4));
+}
+
 }  // namespace
 
 Figure figure_of(const RotationPlot& plot) {
@@ -49,6 +56,7 @@ Figure figure_of(const RotationPlot& plot) {
   for (const std::int64_t p : spread(choice.rope.pairs(), plot.pairs)) {
     Dial dial{.name = formatted("pair {}", p),
               .detail = period_text(found.wavelength[static_cast<std::size_t>(p)]),
+              .note = sweep_text(found.wavelength[static_cast<std::size_t>(p)], positions.back() - positions.front()),
               .hands = {}};
     for (std::size_t n = 0; n < positions.size(); ++n) {
       const std::size_t at = n * static_cast<std::size_t>(rotated.pairs) + static_cast<std::size_t>(p);
@@ -56,10 +64,12 @@ Figure figure_of(const RotationPlot& plot) {
     }
     dials.dials.push_back(std::move(dial));
   }
-  return {.title = "RoPE: where pairs of channels point, by position",
-          .detail = formatted("{}. A query or key (1, 0) in each pair, at positions {} to {}", detail_at_length(choice),
-                              positions.front(), positions.back()),
-          .content = dials};
+  return {
+      .title = "RoPE: where pairs of channels point, by position",
+      .detail = formatted("{}. Hands: where (1, 0) of a pair points at positions {} to {}. Below: how far it rotates "
+                          "from the first to the last",
+                          detail_at_length(choice), positions.front(), positions.back()),
+      .content = dials};
 }
 
 }  // namespace posenc::tool

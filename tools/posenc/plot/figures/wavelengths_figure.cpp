@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "line/command_line.h"
+#include "inspect/rope_lengths.h"
 #include "line/formatted.h"
 #include "line/text.h"
 #include "plot/figures.h"
@@ -44,6 +44,9 @@ std::vector<Curve> curves_of(const RopeChoice& choice) {
   for (const Point& point : all.points) {
     (point.y <= static_cast<double>(*choice.served) ? complete : incomplete).points.push_back(point);
   }
+  complete.key = formatted("{} of {} pairs complete a period within {} tokens", complete.points.size(),
+                           all.points.size(), *choice.served);
+  incomplete.key = formatted("{} of {} do not", incomplete.points.size(), all.points.size());
   std::vector<Curve> out;
   for (Curve* const curve : {&complete, &incomplete}) {
     if (!curve->points.empty()) out.push_back(std::move(*curve));
@@ -51,27 +54,35 @@ std::vector<Curve> curves_of(const RopeChoice& choice) {
   return out;
 }
 
-// "; 29 of 64 pairs do not complete a period within 131072 tokens"
-std::string incomplete_text(const RopeChoice& choice) {
-  if (!choice.served) return {};
+// One of several rotations: "base 10000: decoder layers 0-4; 3 of 64 pairs do not complete a period within 4096 tokens"
+Curve curve_of(const RopeChoice& choice) {
   const Wavelengths found = found_of(choice);
-  return formatted("; {} of {} pairs do not complete a period within {} tokens", found.incomplete_pairs,
-                   found.wavelength.size(), *choice.served);
+  Curve out = dots_of(choice.numbers, found);
+  out.key = formatted("{}: {}", choice.numbers, choice.layers);
+  if (const std::string holds = length_text(choice.rope, choice.length); !holds.empty()) out.key += ", " + holds;
+  if (!choice.served) return out;
+  const std::string pairs = found.incomplete_pairs == 0
+                                ? formatted("all {} pairs", found.wavelength.size())
+                                : formatted("{} of {} pairs do not", found.incomplete_pairs, found.wavelength.size());
+  out.key += formatted("; {} complete a period within {} tokens", pairs, *choice.served);
+  return out;
 }
 
 }  // namespace
 
 Figure figure_of(const WavelengthsPlot& plot) {
   const std::vector<RopeChoice> choices = choose_ropes(plot.rope);
+  const RopeChoice& first = choices.front();
   Curves curves{.x = {.label = "pair of channels, the fastest first", .whole = true},
                 .y = {.label = "wavelength (positions per period)", .logarithmic = true}};
-  std::vector<std::string> details;
-  for (const RopeChoice& choice : choices) {
-    if (choices.size() > 1) curves.curves.push_back(dots_of(choice.numbers, found_of(choice)));
-    details.push_back(detail_at_length(choice) + incomplete_text(choice));
+  std::string detail = detail_at_length(first);
+  if (choices.size() == 1) {
+    curves.curves = curves_of(first);
+    curves.names_at_ends = false;
+  } else {
+    for (const RopeChoice& choice : choices) curves.curves.push_back(curve_of(choice));
+    detail = formatted("{}, whose layers rotate in {} ways", first.model, choices.size());
   }
-  const RopeChoice& first = choices.front();
-  if (choices.size() == 1) curves.curves = curves_of(first);
   if (first.trained) {
     curves.marks.push_back({.name = formatted("trained length {}", *first.trained),
                             .at = static_cast<double>(*first.trained),
@@ -82,7 +93,7 @@ Figure figure_of(const WavelengthsPlot& plot) {
                             .at = static_cast<double>(*first.served),
                             .of = Mark::Of::y});
   }
-  return {.title = "Wavelengths of RoPE, by pair", .detail = join(details, ". "), .content = curves};
+  return {.title = "Wavelengths of RoPE, by pair", .detail = detail, .content = curves};
 }
 
 }  // namespace posenc::tool
