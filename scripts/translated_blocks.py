@@ -3,8 +3,9 @@
 
 usage: translated_blocks.py [--check]
 
-Blocks go by their order. With --check nothing is written: the exit status is 1 when a block differs, or when a
-translation has more or fewer blocks or shows other pictures than its page.
+Blocks go by their order. With --check nothing is written: the exit status is 1 when a block differs, when a translation
+has more or fewer blocks, headings or rows of tables than its page or shows other pictures, and when one of the two does
+not link to the other.
 """
 import pathlib
 import re
@@ -14,6 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TRANSLATION = re.compile(r"(.+)\.[a-z]{2}-[A-Z]{2}\.md")
 BLOCK = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 PICTURE = re.compile(r"!\[[^\]]*\]\(([^)]+)\)")
+LINES = {"headings": re.compile(r"^#+ ", re.MULTILINE), "rows of tables": re.compile(r"^\| ", re.MULTILINE)}
 
 
 def with_blocks(translation, blocks):
@@ -27,10 +29,11 @@ def with_blocks(translation, blocks):
 def main(arguments):
     check = arguments == ["--check"]
     faults = []
-    translations = [path for folder in (ROOT, ROOT / "docs", ROOT / "docs/schemes") for path in sorted(folder.glob("*.md"))
-                    if TRANSLATION.fullmatch(path.name)]
+    folders = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+    translations = [path for path in sorted(folders) if TRANSLATION.fullmatch(path.name)]
     for path in translations:
-        page = (path.parent / (TRANSLATION.fullmatch(path.name)[1] + ".md")).read_text(encoding="utf-8")
+        name = TRANSLATION.fullmatch(path.name)[1] + ".md"
+        page = (path.parent / name).read_text(encoding="utf-8")
         old = path.read_text(encoding="utf-8")
         new = with_blocks(old, BLOCK.findall(page))
         if new is None:
@@ -41,6 +44,13 @@ def main(arguments):
             path.write_text(new, encoding="utf-8")
         if PICTURE.findall(page) != PICTURE.findall(old):
             faults.append(f"{path.name} shows other pictures than its page")
+        for what, lines in LINES.items():
+            there, here = (len(lines.findall(BLOCK.sub("", text))) for text in (page, old))
+            if there != here:
+                faults.append(f"{path.name} has {here} {what}, its page has {there}")
+        for text, of, to in ((page, name, path.name), (old, path.name, name)):
+            if f"]({to})" not in text:
+                faults.append(f"{of} does not link to {to}")
     for fault in faults:
         print(fault)
     sys.exit(bool(faults) or not translations)
