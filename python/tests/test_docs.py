@@ -1,10 +1,13 @@
-"""The code in docs/python.md and in the README's section does what it says."""
+"""The code in pages that need NumPy at most, and in the README's section, does what it says."""
 
 import page_blocks
 import pytest
 
 
-@pytest.mark.parametrize("page, least", [("README.md", 1), ("docs/python.md", 8), ("docs/quantised-cache.md", 2)])
+PAGES = [("README.md", 1), ("docs/python.md", 8), ("docs/quantised-cache.md", 2), ("docs/schemes/contextual-position.md", 1)]
+
+
+@pytest.mark.parametrize("page, least", PAGES)
 def test_code_runs(page, least, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert page_blocks.run_page(page) >= least
