@@ -4,7 +4,12 @@ import page_blocks
 import pytest
 
 
-PAGES = [("README.md", 1), ("docs/python.md", 8), ("docs/quantised-cache.md", 2), ("docs/schemes/contextual-position.md", 1)]
+PAGES = [
+    ("README.md", 1),
+    ("docs/python.md", 8),
+    ("docs/quantised-cache.md", 2),
+    ("docs/schemes/contextual-position.md", 1),
+]
 
 
 @pytest.mark.parametrize("page, least", PAGES)

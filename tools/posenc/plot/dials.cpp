@@ -120,7 +120,8 @@ double legend(Svg* svg, const Dial& dial, double first_baseline) {
   const auto per_line = static_cast<std::int64_t>((kPictureWidth - 2 * kMargin) / step);
   double down = 0.0;
   for (std::int64_t i = 0; i < std::ssize(dial.hands); ++i) {
-    down = kLineHeight * static_cast<double>(i / per_line);
+    const std::int64_t line = i / per_line;
+    down = kLineHeight * static_cast<double>(line);
     if (svg == nullptr) continue;
     const double x = kMargin + step * static_cast<double>(i % per_line);
     svg->fill(formatted("f{}", i), hand_colour(i, std::ssize(dial.hands)));
@@ -151,7 +152,8 @@ std::string draw(const Figure& figure, const Dials& dials) {
   for (std::int64_t i = 0; i < std::ssize(dials.dials); ++i) {
     const Dial& dial = dials.dials[static_cast<std::size_t>(i)];
     const double centre_x = kMargin + (static_cast<double>(i % kPerRow) + 0.5) * kSide;
-    const double row_top = top + kRowHeight * static_cast<double>(i / kPerRow);
+    const std::int64_t row = i / kPerRow;
+    const double row_top = top + kRowHeight * static_cast<double>(row);
     draw_dial(svg, dial, centre_x, row_top);
     if (!with_legend) draw_names(svg, dial, centre_x, row_top + kAboveRim + kRadius);
   }
