@@ -21,18 +21,6 @@
 
 namespace posenc::inline v0_2 {
 
-struct ExtendOptions {
-  std::int64_t to = 0;  // tokens, 1 to 2^53
-  // The length, in tokens, that the model was trained for before any rule. Omitted: what the rule's own numbers or the
-  // plan's trained length say.
-  std::optional<std::int64_t> from{};
-  // Queries and keys of the layer that is studied before their rotation, behind a norm if there is one, of any tokens
-  // of a model at work: [tokens, heads, head_dim] and [tokens, kv_heads, head_dim], of any dtype and strides; at most
-  // 2^22 elements of each count. Both or neither: entropies are then those of these, too.
-  ConstTensorView q{};
-  ConstTensorView k{};
-};
-
 // One way, or the model as it is.
 struct Extension {
   std::string name;                   // "as it is", "linear", "yarn", "self_extend", ...
@@ -52,6 +40,21 @@ struct Extension {
   // distances: the mean over heads and some queries. Masks are not counted.
   std::optional<double> entropy_of_given{};
   bool operator==(const Extension&) const = default;
+};
+
+struct ExtendOptions {
+  std::int64_t to = 0;  // tokens, 1 to 2^53
+  // The length, in tokens, that the model was trained for before any rule. Omitted: what the rule's own numbers or the
+  // plan's trained length say.
+  std::optional<std::int64_t> from{};
+  // Queries and keys of the layer that is studied before their rotation, behind a norm if there is one, of any tokens
+  // of a model at work: [tokens, heads, head_dim] and [tokens, kv_heads, head_dim], of any dtype and strides; at most
+  // 2^22 elements of each count. Both or neither: entropies are then those of these, too.
+  ConstTensorView q{};
+  ConstTensorView k{};
+  // Ways of the caller's own, measured behind those that the study knows where `to` is beyond `from`: name, about and
+  // settings; no other member is read.
+  std::vector<Extension> also{};
 };
 
 // A key of the scaling rule that the model has already.

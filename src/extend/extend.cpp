@@ -51,7 +51,7 @@ const Rope& rope_at(const Plan& plan, const Place& place) { return rope(layer_at
 
 class Study {
  public:
-  Study(const Plan& plan, const ExtendOptions& options) : plan_(plan) {
+  Study(const Plan& plan, const ExtendOptions& options) : plan_(plan), also_(options.also) {
     const std::optional<Place> place = place_in(plan);
     if (!place) throw Error(kWhere, {"plan", "have a layer that rotates by position", "of other encodings"});
     place_ = *place;
@@ -113,7 +113,11 @@ class Study {
     out.push_back({.name = "as it is", .about = "What the file says.", .settings = {}, .refused = {}});
     measure(out.back(), plan_);
     if (stretch_.to <= stretch_.from) return out;
-    for (Extension way : ways_of(plain_, stretch_)) {
+    std::vector<Extension> ways = ways_of(plain_, stretch_);
+    for (const Extension& way : also_) {
+      ways.push_back({.name = way.name, .about = way.about, .settings = way.settings, .refused = {}});
+    }
+    for (Extension& way : ways) {
       const bool has_rule = rope_at(plan_, place_).scaling.index() != 0;
       if ((way.name == "self_extend" || way.name == "dual_chunk") && has_rule)
         way.settings.insert(way.settings.begin(), "rope_scaling=none");
@@ -208,6 +212,7 @@ class Study {
   }
 
   const Plan& plan_;
+  const std::vector<Extension>& also_;
   Place place_;
   Stretch stretch_;
   Rope plain_{.pairing = Pairing::half};

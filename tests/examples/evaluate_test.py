@@ -37,10 +37,10 @@ class Evaluate(tool.ToolTest):
         found = json.loads(run.out)["evaluation"]
         return {way["name"]: way for way in found["ways"]}, found
 
-    def losses(self, tokens, factor):
+    def losses(self, tokens, *factors):
         """The mean surprise of each range of positions."""
         sums = [[] for _ in range(RANGES)]
-        rows = self.model.logits(tokens, factor)
+        rows = self.model.logits(tokens, *factors)
         for n in range(1, len(tokens)):
             total = math.log(sum(math.exp(x) for x in rows[n - 1]))
             sums[n * RANGES // TO].append(total - rows[n - 1][tokens[n]])
@@ -110,6 +110,68 @@ class Evaluate(tool.ToolTest):
         self.assertEqual(results.read_bytes(), kept)
         results.write_bytes(kept.replace(b'"numbers"', b'"number"', 1))
         self.assert_fails(posenc(*self.command(self.tokens, "--results", results)), USAGE, "line 2 is no result")
+
+    def searched(self, tries, *arguments):
+        """What --search found by the second half of the text, and the ways judged by the first."""
+        ways, found = self.measured(self.tokens, "--windows", 1, "--search", tries, *arguments)
+        return found["search"], ways
+
+    def test_a_search_finds_what_loses_less(self):
+        few, _ = self.searched(7)
+        starts = {start["name"]: start["loss"] for start in few["starts"]}
+        self.assertEqual(list(starts), ["as it is", "linear", "ntk", "dynamic", "yarn", "llama3", "by_pair"])
+        self.assertEqual((few["windows"], few["first_token"], few["loss"]), (1, TO, min(starts.values())))
+        many, ways = self.searched(30, "--seed", 1)
+        self.assertEqual(many["tried"], 30)
+        self.assertEqual(many["starts"], few["starts"])
+        self.assertLess(many["loss"], few["loss"] - 1e-4)
+        factors, of_table = many["factors"], many["attention_factor"]
+        self.assertEqual(factors, sorted(factors))
+        self.assertTrue(all(factor >= 1 and abs(100 * factor - round(100 * factor)) < 1e-9 for factor in factors))
+        # Held to the forward pass in double: chosen on the second half, judged on the first.
+        self.assertAlmostEqual(many["loss"], sum(self.losses(self.tokens[TO:], factors, of_table)) / RANGES, delta=1e-4)
+        self.assertAlmostEqual(starts["linear"], sum(self.losses(self.tokens[TO:], 2.0)) / RANGES, delta=1e-4)
+        for is_, wanted in zip(ways["searched"]["loss"], self.losses(self.tokens[:TO], factors, of_table)):
+            self.assertAlmostEqual(is_, wanted, delta=1e-4)
+        # Written down and read again it is the same rotation.
+        layer = json.loads(posenc("inspect", self.whole, "--json", "--length", TO, "--set", many["set"]).out)["stacks"][0]["layers"][0]
+        for factor, frequency, p in zip(factors, layer["rotate"][0]["inv_freq"], range(len(factors))):
+            self.assertAlmostEqual(frequency * factor, 10000.0 ** (-p / len(factors)), delta=1e-9)
+        self.assertEqual(layer["rotate"][0]["attention_factor"], of_table)
+        self.assertEqual([one["form"] for one in many["patches"]], ["hugging_face_old", "hugging_face_new", "llama_cpp", "vllm"])
+        self.assertIn("longrope", json.dumps(many["patches"][0]))
+
+    def test_a_search_goes_on_and_is_the_same(self):
+        results = self.folder / "results.jsonl"
+        words = ("--windows", 1, "--results", results)
+        whole = posenc(*self.command(self.tokens, *words, "--search", 12))
+        self.assertEqual((whole.code, whole.err), (0, ""))
+        self.assert_safe(whole.out)
+        self.assertIn("\nsearched: 12 lists of a factor a pair, on 1 window from token 128 on:\n", whole.out)
+        table = [line for line in whole.out.splitlines() if line.startswith("searched ")]
+        self.assertEqual(len(table), 4)  # by numbers, by loss, by recall, and what it was chosen by
+        lines = results.read_bytes().splitlines(keepends=True)
+        # Half a search, without one, and with a longer one the same lines are kept.
+        results.write_bytes(b"".join(lines[:9]))
+        self.assertEqual(posenc(*self.command(self.tokens, *words, "--search", 12)), whole)
+        self.assertEqual(results.read_bytes().splitlines(keepends=True), lines)
+        self.assertEqual(posenc(*self.command(self.tokens, *words)).code, 0)
+        self.assertEqual(results.read_bytes().splitlines(keepends=True), lines)
+        self.assertEqual(posenc(*self.command(self.tokens, *words, "--search", 14)).code, 0)
+        longer = results.read_bytes().splitlines(keepends=True)
+        self.assertEqual(longer[:len(lines)], lines)
+        self.assertGreaterEqual(len(longer), len(lines) + 2)
+        other = posenc(*self.command(self.tokens, *words, "--search", 12, "--seed", 1))
+        self.assertEqual(other.code, 0)
+        self.assertNotEqual(results.read_bytes().splitlines(keepends=True), longer)
+
+    def test_what_a_search_needs(self):
+        self.assert_fails(posenc(*self.command(self.tokens, "--search", 8)), USAGE, "for --search twice --windows times --to tokens, 512")
+        self.assert_fails(posenc(*self.command(self.tokens, "--seed", 8)), USAGE, "--seed is for --search")
+        self.assert_fails(posenc("extend", self.whole, "--to", TO, "--search", 8), USAGE, "--search is for --evaluate")
+        self.assert_fails(posenc(*self.command(self.tokens, "--search", 0)), USAGE, "--search")
+        self.assert_fails(posenc(*self.command(self.tokens, "--windows", 1, "--search", 8, "--from", TO)), USAGE,
+                          "--search is for lengths beyond the trained one, 128, but --to is 128")
 
     def test_what_does_not_fit(self):
         tokens = self.tokens

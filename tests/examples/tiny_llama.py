@@ -94,20 +94,21 @@ class TinyLlama:
 
     # ---- the forward pass ----
 
-    def logits(self, tokens, factor=1.0):
-        """Of every token. factor: of linear scaling, which divides positions."""
-        rotation = tensors.Rotation(HEAD_DIM, base=BASE, half=False, factor=factor)
+    def logits(self, tokens, factor=1.0, attention_factor=1.0):
+        """Of every token. factor: of linear scaling, which divides positions, or one of each pair."""
+        rotation = tensors.Rotation(HEAD_DIM, base=BASE, half=False)
+        factors = [factor] * (HEAD_DIM // 2) if isinstance(factor, float) else factor
         x = [self.weights["embed_tokens"][token] for token in tokens]
         for layer in range(self.layers):
             y = [norm(row, self.of(layer, "input_layernorm")[0]) for row in x]
             q, k, v = ([heads(product(self.of(layer, f"self_attn.{name}_proj"), row)) for row in y] for name in "qkv")
-            q = [[rotation.head(head, i) for head in row] for i, row in enumerate(q)]
-            k = [[rotation.head(head, i) for head in row] for i, row in enumerate(k)]
+            q, k = ([[rotation.head(head, [i / f for f in factors]) for head in row] for i, row in enumerate(rows)]
+                    for rows in (q, k))
             for i, row in enumerate(x):
                 out = []
                 for h in range(HEADS):
                     of = h * KV_HEADS // HEADS
-                    weights = softmax([dot(q[i][h], k[j][of]) / math.sqrt(HEAD_DIM) for j in range(i + 1)])
+                    weights = softmax([attention_factor**2 * dot(q[i][h], k[j][of]) / math.sqrt(HEAD_DIM) for j in range(i + 1)])
                     out += [sum(w * v[j][of][c] for j, w in enumerate(weights)) for c in range(HEAD_DIM)]
                 x[i] = add(row, product(self.of(layer, "self_attn.o_proj"), out))
             for i, row in enumerate(x):

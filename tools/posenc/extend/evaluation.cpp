@@ -27,6 +27,7 @@
 namespace posenc::tool {
 namespace {
 
+constexpr const char* kSearched = "searched";
 constexpr std::int64_t kChunk = 128;  // tokens that are read at once: of as many the logits are in memory
 
 // What the engine says of a file that it cannot use.
@@ -115,12 +116,16 @@ bool is_likeliest(std::span<const float> logits, std::int32_t token) {
   return std::ranges::max_element(logits) - logits.begin() == token;
 }
 
-class Measuring {
+}  // namespace
+
+class Evaluator::Measuring {
  public:
   Measuring(const ExtensionStudy& study, const Plan& plan, const ExtendArguments& arguments)
-      : study_(study),
-        windows_(arguments.windows),
+      : windows_(arguments.windows),
         length_(study.to),
+        tries_(arguments.search.value_or(0)),
+        seed_(static_cast<std::uint64_t>(arguments.seed)),
+        checkpoint_(*arguments.checkpoint),
         model_(of_file(*arguments.checkpoint, [&] { return read_model(*arguments.checkpoint, study.to); })) {
     model_.plan = with_settings(std::move(model_.plan), arguments.model);
     plain_ = model_.plan;
@@ -132,10 +137,11 @@ class Measuring {
     if (length_ < kShortest) {
       throw UsageError{formatted("--to must be at least {} for --evaluate but is {}", kShortest, length_)};
     }
-    const auto wanted = static_cast<double>(windows_) * static_cast<double>(length_);
+    const auto wanted = static_cast<double>(tries_ > 0 ? 2 * windows_ : windows_) * static_cast<double>(length_);
     if (static_cast<double>(text_.size()) < wanted) {
-      throw UsageError{printable(formatted("--text must have --windows times --to tokens, {}, but {} has {}", wanted,
-                                           arguments.text, text_.size()))};
+      throw UsageError{
+          printable(formatted("--text must have {}--windows times --to tokens, {}, but {} has {}",
+                              tries_ > 0 ? "for --search twice " : "", wanted, arguments.text, text_.size()))};
     }
     const Weight& table = model_.weights.at("embed_tokens.weight");
     vocab_ = static_cast<std::int64_t>(table.values.size() / table.columns);
@@ -145,48 +151,134 @@ class Measuring {
             formatted("--text: {} has token {}, and the checkpoint {} tokens", arguments.text, token, vocab_))};
       }
     }
+    results_.emplace(arguments.results, of(study));
   }
 
-  std::string of() const {
-    return formatted(
-        R"({{"schema_version": 1, "from": {}, "to": {}, "windows": {}, "checkpoint": "{:016x}", "text": "{:016x}"}})",
-        study_.from, study_.to, windows_, hash(model_, plain_), hash(std::span(std::as_const(text_))));
-  }
-
-  Evaluation measure(UnitResults& results) {
+  Evaluation measure(const ExtensionStudy& study) {
     Evaluation out{.windows = windows_, .length = length_, .vocab = vocab_, .ways = {}};
     const auto possible = [](const Extension& way) { return way.refused.empty(); };
     const auto units = static_cast<std::int64_t>(kDepths.size() + 1) * windows_;
-    all_ = std::ranges::count_if(study_.ways, possible) * units * length_;
-    for (const Extension& way : study_.ways) {
+    all_ = done_ + std::ranges::count_if(study.ways, possible) * units * length_;
+    for (const Extension& way : study.ways) {
       if (!possible(way)) continue;
       model_.plan = override_plan(plain_, way.settings);
-      out.ways.push_back(measured(way.name, results));
+      out.ways.push_back(of_file(checkpoint_, [&] { return measured(way); }));
     }
     progress_.wipe();
     return out;
   }
 
- private:
-  WayMeasured measured(const std::string& way, UnitResults& results) {
-    WayMeasured out{.way = way};
-    const auto unit = [&](const std::string& name, const auto& take) -> const std::vector<double>& {
-      if (results.find(name) == nullptr) {
-        const std::int64_t before = done_;
-        results.add(name, take());
-        done_ = before;
-      }
-      done_ += length_;
-      return *results.find(name);
+  Search search(const ExtensionStudy& study) {
+    const auto is_list = [](const Extension& way) {
+      return way.refused.empty() && way.name != "self_extend" && way.name != "dual_chunk";
     };
+    if (study.ways.size() == 1) {
+      throw UsageError{
+          formatted("--search is for lengths beyond the trained one, {}, but --to is {}", study.from, study.to)};
+    }
+    Search out{.windows = windows_, .first_token = windows_ * length_, .starts = {}, .found = {}, .way = {}};
+    FactorSearch search{
+        .stretch = static_cast<double>(study.to) / static_cast<double>(study.from), .tries = tries_, .seed = seed_};
+    std::vector<PairFactors> begin;
+    for (const Extension& way : study.ways) {
+      if (!is_list(way)) continue;
+      begin.push_back(as_candidate(factors_of(way, study)));
+      search.attention_factor = std::max(search.attention_factor, begin.back().attention_factor);
+    }
+    all_ = std::max(tries_, std::ssize(begin)) * windows_ * length_;
+    const auto loss = [&](const PairFactors& factors) {
+      return of_file(checkpoint_, [&] { return loss_of(factors, study); });
+    };
+    out.found = search_factors(begin, search, loss);
+    done_ = all_;
+    std::size_t n = 0;
+    for (const Extension& way : study.ways) {
+      if (is_list(way)) out.starts.push_back({way.name, loss(begin[n++])});
+    }
+    done_ = all_;
+    out.way = way_of(out.found.best, study);
+    progress_.wipe();
+    return out;
+  }
+
+ private:
+  std::string of(const ExtensionStudy& study) const {
+    return formatted(
+        R"({{"schema_version": 1, "from": {}, "to": {}, "windows": {}, "checkpoint": "{:016x}", "text": "{:016x}"}})",
+        study.from, study.to, windows_, hash(model_, plain_), hash(std::span(std::as_const(text_))));
+  }
+
+  // What was measured under that name before, or `take` now.
+  template <typename Take>
+  const std::vector<double>& unit(const std::string& name, const Take& take) {
+    if (results_->find(name) == nullptr) {
+      const std::int64_t before = done_;
+      results_->add(name, take());
+      done_ = before;
+    }
+    done_ += length_;
+    return *results_->find(name);
+  }
+
+  // The rotation that way gives the checkpoint, as divisors of its frequencies without a rule.
+  PairFactors factors_of(const Extension& way, const ExtensionStudy& study) const {
+    const Plan plan = override_plan(plain_, way.settings);
+    Rope rope = posenc::rope(plan.stacks.at(0).layers.at(static_cast<std::size_t>(study.layer)).rotate.at(0));
+    const Frequencies now = check(rope, study.to) ? frequencies(rope) : frequencies(rope, study.to);
+    rope.scaling = std::monostate{};
+    const Frequencies plain = frequencies(rope);
+    PairFactors out{.factors = {}, .attention_factor = now.attention_factor};
+    for (std::size_t p = 0; p < plain.inv_freq.size(); ++p) out.factors.push_back(plain.inv_freq[p] / now.inv_freq[p]);
+    return out;
+  }
+
+  // As LongRoPE's rule, which config.json has: sequences within the trained length keep their frequencies.
+  static Extension way_of(const PairFactors& found, const ExtensionStudy& study) {
+    std::string ones;
+    std::string factors;
+    for (const double factor : found.factors) {
+      ones += ones.empty() ? "1" : ",1";
+      factors += formatted("{}{}", factors.empty() ? "" : ",", factor);
+    }
+    return {.name = kSearched,
+            .about = "A factor of each pair, found by the loss of a checkpoint (LongRoPE, arXiv 2402.13753).",
+            .settings = {formatted(
+                "rope_scaling=longrope,factor={},original={},attention_factor={},short_factor=[{}],long_factor=[{}]",
+                static_cast<double>(study.to) / static_cast<double>(study.from), study.from, found.attention_factor,
+                ones, factors)},
+            .refused = {}};
+  }
+
+  // The mean over the positions of the windows behind those of the evaluation.
+  double loss_of(const PairFactors& factors, const ExtensionStudy& study) {
+    const Extension way = way_of(factors, study);
+    model_.plan = override_plan(plain_, way.settings);
+    double sum = 0.0;
+    for (std::int64_t w = windows_; w < 2 * windows_; ++w) {
+      const std::string name = formatted("{}, loss, {}", unit_of(way), w);
+      for (const double mean : unit(name, [&] { return loss("the search", w); })) sum += mean;
+    }
+    return sum / static_cast<double>(static_cast<std::size_t>(windows_) * kRanges);
+  }
+
+  // What a search found has one name and many factors.
+  static std::string unit_of(const Extension& way) {
+    if (way.name != kSearched) return way.name;
+    return formatted("{} {:016x}", way.name, hash(std::span(way.settings.at(0))));
+  }
+
+  WayMeasured measured(const Extension& extension) {
+    const std::string& way = extension.name;
+    const std::string named = unit_of(extension);
+    WayMeasured out{.way = way};
     for (std::int64_t w = 0; w < windows_; ++w) {
-      const std::vector<double>& sums = unit(formatted("{}, loss, {}", way, w), [&] { return loss(way, w); });
+      const std::vector<double>& sums = unit(formatted("{}, loss, {}", named, w), [&] { return loss(way, w); });
       for (std::size_t r = 0; r < kRanges && r < sums.size(); ++r) {
         out.loss[r] += sums[r] / static_cast<double>(windows_);
       }
       for (std::size_t d = 0; d < kDepths.size(); ++d) {
         const std::vector<double>& hits =
-            unit(formatted("{}, recall, {}, {}", way, kDepths[d], w), [&] { return recall(way, w, kDepths[d]); });
+            unit(formatted("{}, recall, {}, {}", named, kDepths[d], w), [&] { return recall(way, w, kDepths[d]); });
         if (!hits.empty()) out.recalled[d] += hits[0] / static_cast<double>(windows_ * kKeyTokens);
       }
     }
@@ -247,9 +339,11 @@ class Measuring {
     return {hits};
   }
 
-  const ExtensionStudy& study_;
   std::int64_t windows_;
   std::int64_t length_;
+  std::int64_t tries_;
+  std::uint64_t seed_;
+  std::string checkpoint_;
   Model model_;
   Plan plain_;
   Tokens text_;
@@ -257,17 +351,15 @@ class Measuring {
   std::int64_t vocab_ = 0;
   std::int64_t done_ = 0;
   std::int64_t all_ = 1;
+  std::optional<UnitResults> results_;
   Progress progress_;
 };
 
-}  // namespace
+Evaluator::Evaluator(const ExtensionStudy& study, const Plan& plan, const ExtendArguments& arguments)
+    : measuring_(of_file(*arguments.checkpoint, [&] { return std::make_unique<Measuring>(study, plan, arguments); })) {}
+Evaluator::~Evaluator() = default;
 
-Evaluation evaluate(const ExtensionStudy& study, const Plan& plan, const ExtendArguments& arguments) {
-  return of_file(*arguments.checkpoint, [&] {
-    Measuring measuring(study, plan, arguments);
-    UnitResults results(arguments.results, measuring.of());
-    return measuring.measure(results);
-  });
-}
+Search Evaluator::search(const ExtensionStudy& study) { return measuring_->search(study); }
+Evaluation Evaluator::measure(const ExtensionStudy& study) { return measuring_->measure(study); }
 
 }  // namespace posenc::tool

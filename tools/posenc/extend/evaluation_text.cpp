@@ -58,7 +58,7 @@ std::string evaluation_text(const Evaluation& evaluation, const ExtensionStudy& 
   return out;
 }
 
-std::string evaluation_json(const Evaluation& evaluation) {
+std::string evaluation_json(const Evaluation& evaluation, const std::string& search_json) {
   const auto numbers = [](const auto& list) {
     std::vector<std::string> out;
     for (const auto one : list) out.push_back(json_number(static_cast<double>(one)));
@@ -78,7 +78,8 @@ std::string evaluation_json(const Evaluation& evaluation) {
                       {"depths", numbers(kDepths)},
                       {"key_tokens", whole(kKeyTokens)},
                       {"vocab", whole(evaluation.vocab)},
-                      {"ways", json_array(ways)}});
+                      {"ways", json_array(ways)},
+                      {"search", search_json}});
 }
 
 }  // namespace posenc::tool

@@ -3,8 +3,10 @@
 #include "extend/extend_command.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "extend/evaluation.h"
 #include "extend/weight_rows.h"
@@ -14,6 +16,7 @@
 #include "line/page.h"
 #include "line/text.h"
 #include "posenc/extend.h"
+#include "posenc/override_plan.h"
 #include "tensors/tensor_argument.h"
 
 namespace posenc::tool {
@@ -41,23 +44,36 @@ int run_extend(const ExtendArguments& arguments) {
     }
     const std::string config = is_set ? std::string() : read.config;
     ExtensionStudy study = study_extension(plan, options, config);
+    WeightRows rows;
     if (arguments.weights) {
       const auto& layers = std::ranges::find(plan.stacks, study.stack, &Stack::name)->layers;
       const LayerPlan& layer = *std::ranges::find_if(
           layers, [&](const LayerPlan& one) { return one.index == study.layer && !one.rotate.empty(); });
-      const WeightRows rows = rows_of_weights(*arguments.weights, plan.model_type, layer);
+      rows = rows_of_weights(*arguments.weights, plan.model_type, layer);
       options.q = rows.q_view;
       options.k = rows.k_view;
       study = study_extension(plan, options, config);
     }
+    std::optional<Evaluator> evaluator;
+    std::optional<Search> search;
+    std::vector<OverridePatch> patches;  // of what the search found
+    if (arguments.checkpoint) evaluator.emplace(study, plan, arguments);
+    if (arguments.search) {
+      search = evaluator->search(study);
+      patches = override_patches(plan, search->way.settings, config);
+      options.also = {search->way};
+      study = study_extension(plan, options, config);
+    }
     std::string text = arguments.json ? to_json(study) : describe(study);
-    if (arguments.checkpoint) {
-      const Evaluation evaluation = evaluate(study, plan, arguments);
+    if (evaluator) {
+      const Evaluation evaluation = evaluator->measure(study);
       if (arguments.json) {
+        const std::string found = search ? search_json(*search, patches) : "null";
         text.erase(text.find_last_not_of("\n}") + 1);  // one member more
-        text += ",\n  \"evaluation\": " + evaluation_json(evaluation) + "\n}";
+        text += ",\n  \"evaluation\": " + evaluation_json(evaluation, found) + "\n}";
       } else {
         text += evaluation_text(evaluation, study);
+        if (search) text += search_text(*search, patches);
       }
     }
     return write_output(arguments.json ? text + "\n" : text);

@@ -6,6 +6,7 @@ namespace posenc::tool {
 namespace {
 
 constexpr std::int64_t kMostWindows = 1000;
+constexpr std::int64_t kMostTries = 100000;
 
 Command read_extend(const Given& given) {
   ExtendArguments out{.model = model_given(given, "MODEL"),
@@ -18,13 +19,16 @@ Command read_extend(const Given& given) {
                       .tokenizer = given.text("--tokenizer"),
                       .results = given.text("--results"),
                       .windows = given.whole("--windows", 1, kMostWindows).value_or(2),
+                      .search = given.whole("--search", 1, kMostTries),
+                      .seed = given.whole("--seed", 0, kLargestLength).value_or(0),
                       .json = given.has("--json")};
   if (out.checkpoint && !given.has("--text")) throw UsageError{"--evaluate needs a --text to measure the loss on"};
   if (out.q.has_value() != out.k.has_value()) throw UsageError{"--q and --k are given together, or neither"};
   if (out.q && out.weights) throw UsageError{"--weights stands instead of --q and --k"};
-  for (const char* const name : {"--text", "--tokenizer", "--results", "--windows"}) {
+  for (const char* const name : {"--text", "--tokenizer", "--results", "--windows", "--search"}) {
     if (!out.checkpoint && given.has(name)) throw UsageError{std::string(name) + " is for --evaluate"};
   }
+  if (!out.search && given.has("--seed")) throw UsageError{"--seed is for --search"};
   out.to = given.whole("--to", 1, kLargestLength).value_or(1);
   return out;
 }
@@ -69,6 +73,11 @@ CommandSpec extend_spec() {
                   {.names = "--results",
                    .value = "FILE",
                    .description = "Keeps what is measured as JSON lines; the same call goes on from there"},
+                  {.names = "--search",
+                   .value = "N",
+                   .description = "LongRoPE's search by that loss: N lists of a factor a pair are tried, on further "
+                                  "--windows of the text, and the best is measured beside the other ways"},
+                  {.names = "--seed", .value = "N", .description = "Of the search: another one [0]"},
                   {.names = "--json", .description = "As JSON (docs/extend.md)"}},
       .footer =
           "It says what frequencies alone can say, and names what they cannot: measure the\n"

@@ -26,6 +26,18 @@ std::string_view title(PatchForm form) {
   return {};
 }
 
+std::string patches_json(const std::vector<OverridePatch>& patches, const PlanAndConfig& read, const ModelWord& model) {
+  std::vector<std::string> set;
+  for (const std::string& words : model.set) set.push_back(json_string(words));
+  return json_object({{"schema_version", "1"},
+                      {"model", json_string(read.plan.source.name)},
+                      {"set", json_array(set)},
+                      {"forms", to_json(patches)}}) +
+         "\n";
+}
+
+}  // namespace
+
 // Lines are not broken: they are there to be copied.
 void add_patch(Page& page, const OverridePatch& patch) {
   page.blank();
@@ -42,18 +54,6 @@ void add_patch(Page& page, const OverridePatch& patch) {
     label = "";
   }
 }
-
-std::string patches_json(const std::vector<OverridePatch>& patches, const PlanAndConfig& read, const ModelWord& model) {
-  std::vector<std::string> set;
-  for (const std::string& words : model.set) set.push_back(json_string(words));
-  return json_object({{"schema_version", "1"},
-                      {"model", json_string(read.plan.source.name)},
-                      {"set", json_array(set)},
-                      {"forms", to_json(patches)}}) +
-         "\n";
-}
-
-}  // namespace
 
 int run_override_patches(const InspectArguments& arguments) {
   const PlanAndConfig read = plan_and_config(arguments.models.front(), arguments.length);

@@ -207,6 +207,8 @@ struct ExtendArguments {
   std::optional<std::string> tokenizer;
   std::optional<std::string> results;
   std::int64_t windows = 2;
+  std::optional<std::int64_t> search;  // lists of factors that are tried
+  std::int64_t seed = 0;
   bool json = false;
 };
 // posenc cache.
