@@ -171,6 +171,39 @@ class Extend(tool.ToolTest):
             (folder / "model.safetensors").unlink()
             self.assert_fails(posenc(*words, "--weights", folder), UNREADABLE, "got neither")
 
+    def test_weights_with_an_output_gate(self):
+        """Of each head q_proj has rows of the query and as many of a gate: the same as a file without these rows."""
+        hidden, width, heads, kv_heads = 32, 8, 4, 2
+        source = random.Random(4)
+        normal = lambda rows: [[source.gauss(0, 0.5) for _ in range(hidden)] for _ in range(rows)]
+        queries, gates, keys = normal(heads * width), normal(heads * width), normal(kv_heads * width)
+        both = [row for h in range(0, heads * width, width) for rows in (queries, gates) for row in rows[h:h + width]]
+        config = {**tool.SMALL, "hidden_size": hidden, "num_attention_heads": heads, "num_key_value_heads": kv_heads, "head_dim": width,
+                  "num_hidden_layers": 4, "max_position_embeddings": 256}
+
+        def entropy(folder, model_type, layer, q, offset):
+            (folder / "config.json").write_text(json.dumps({**config, "model_type": model_type, "partial_rotary_factor": 1.0}))
+            named = {f"model.layers.{layer}.self_attn.{n}_proj.weight": tensors.Tensor("f32", (len(rows), hidden), sum(rows, []))
+                     for n, rows in (("q", q), ("k", keys))}
+            for n in "qk":
+                named[f"model.layers.{layer}.self_attn.{n}_norm.weight"] = tensors.Tensor("f32", (width,), [x - offset for x in gains])
+            tensors.write_safetensors(folder / "model.safetensors", named)
+            return posenc("extend", folder, "--to", 512, "--weights", folder, "--json")
+
+        gains = [source.randrange(32, 128) / 64 for _ in range(width)]  # less 1 they are floats, too
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            plain = entropy(folder, "qwen3", 0, queries, 0.0)
+            self.assertEqual((plain.code, plain.err), (0, ""))
+            plain = json.loads(plain.out)
+            gated = entropy(folder, "qwen3_next", 3, both, 1.0)
+            self.assertEqual((gated.code, gated.err), (0, ""))
+            found = json.loads(gated.out)
+            self.assertEqual(found["layer"], 3)
+            self.assertAlmostEqual(way(found, "as it is")["entropy_of_given"], way(plain, "as it is")["entropy_of_given"], delta=1e-12)
+            self.assert_fails(entropy(folder, "qwen3_next", 3, queries, 1.0), MALFORMED, "layer 3, 64 and 16 rows")
+            self.assert_fails(entropy(folder, "qwen3", 0, both, 0.0), MALFORMED, "layer 0, 32 and 16 rows")
+
     def test_in_words(self):
         run = posenc("extend", "qwen3-8b", "--to", 131072)
         self.assertEqual((run.code, run.err), (0, ""))
