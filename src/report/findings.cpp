@@ -80,12 +80,6 @@ std::string_view field_name(const InputScheme& input) {
   return kNames[input.index()];
 }
 
-const Rotate* main_rotation(const LayerPlan& layer) {
-  const auto found =
-      std::ranges::find_if(layer.rotate, [](const Rotate& rotate) { return rotate.role == RotateRole::main; });
-  return found == layer.rotate.end() ? nullptr : &*found;
-}
-
 bool attends(const LayerPlan& layer) {
   return layer.kind == LayerKind::attention || layer.kind == LayerKind::cross_attention;
 }
@@ -126,20 +120,6 @@ std::string of_kinds(const std::vector<const Kind*>& kinds, const Stack& stack) 
 std::string capital(std::string text) {
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
   return text;
-}
-
-std::string seen(const LayerPlan& layer) {
-  const Mask& mask = layer.mask;
-  if (layer.kind == LayerKind::cross_attention) return "see what an encoder gives";
-  if (mask.chunk) return formatted("see the tokens before them in their own chunk of {}", *mask.chunk);
-  if (mask.window && mask.kind == MaskKind::causal) {
-    return formatted("see the last {} tokens alone (themselves and {} before)", mask.window->past + 1,
-                     mask.window->past);
-  }
-  if (mask.window) return formatted("see {} tokens back and {} ahead", mask.window->past, mask.window->future);
-  if (mask.kind == MaskKind::bidirectional) return "see all tokens";
-  if (mask.kind == MaskKind::causal) return "see all tokens before them";
-  return formatted("see what a mask allows that is {}", name(mask.kind));
 }
 
 class Sentences {
@@ -431,6 +411,26 @@ class Sentences {
 };
 
 }  // namespace
+
+std::string seen(const LayerPlan& layer) {
+  const Mask& mask = layer.mask;
+  if (layer.kind == LayerKind::cross_attention) return "see what an encoder gives";
+  if (mask.chunk) return formatted("see the tokens before them in their own chunk of {}", *mask.chunk);
+  if (mask.window && mask.kind == MaskKind::causal) {
+    return formatted("see the last {} tokens alone (themselves and {} before)", mask.window->past + 1,
+                     mask.window->past);
+  }
+  if (mask.window) return formatted("see {} tokens back and {} ahead", mask.window->past, mask.window->future);
+  if (mask.kind == MaskKind::bidirectional) return "see all tokens";
+  if (mask.kind == MaskKind::causal) return "see all tokens before them";
+  return formatted("see what a mask allows that is {}", name(mask.kind));
+}
+
+const Rotate* main_rotation(const LayerPlan& layer) {
+  const auto found =
+      std::ranges::find_if(layer.rotate, [](const Rotate& rotate) { return rotate.role == RotateRole::main; });
+  return found == layer.rotate.end() ? nullptr : &*found;
+}
 
 std::vector<Finding> findings(const Plan& plan, const Lengths& lengths) { return Sentences(plan, lengths).take(); }
 

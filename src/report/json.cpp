@@ -151,6 +151,47 @@ void write_model(JsonWriter& json, const Plan& plan, const ReportOptions& option
   json.end_object();
 }
 
+// The names of the kinds of layers that a run touches.
+void write_kind_names(JsonWriter& json, std::string_view key, const Plan& plan, const std::string& stack,
+                      const LayerRun& run) {
+  std::vector<std::string> names;
+  auto of = std::ranges::find(plan.stacks, stack, &Stack::name);
+  if (plan.stacks.size() == 1) of = plan.stacks.begin();  // whatever it is called, as compare has it
+  for (const Kind& kind : of == plan.stacks.end() ? std::vector<Kind>() : kinds_of(*of)) {
+    const auto is_there = [&](std::int64_t place) { return std::ranges::binary_search(kind.run.layers, place); };
+    if (std::ranges::any_of(run.layers, is_there)) names.push_back(kind.name);
+  }
+  write_texts(json, key, names);
+}
+
+void write_comparison(JsonWriter& json, const Plan& a, const Plan& b, const ReportOptions& options) {
+  const Comparison comparison = compare(a, b, options.compare);
+  json.begin_object();
+  json.member("verdict", name(comparison.verdict));
+  json.key("plainly");
+  json.begin_array();
+  for (const std::string& sentence : plain_verdict(a, b, comparison, options)) json.value(sentence);
+  json.end_array();
+  json.member("words", describe(comparison));
+  json.key("differences");
+  json.begin_array();
+  for (const Difference& difference : comparison.differences) {
+    json.begin_object(io::JsonLayout::line);
+    json.member("kind", name(difference.kind));
+    json.member("stack", difference.layers.stack);
+    json.member("layers_a", difference.layers.a.layers.empty() ? "" : selection(difference.layers.a));
+    json.member("layers_b", difference.layers.b.layers.empty() ? "" : selection(difference.layers.b));
+    write_kind_names(json, "kinds_a", a, difference.layers.stack, difference.layers.a);
+    write_kind_names(json, "kinds_b", b, difference.layers.stack, difference.layers.b);
+    json.member("field", difference.field);
+    json.member("a", difference.a.words);
+    json.member("b", difference.b.words);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+}
+
 void check_options(std::span<const Plan> plans, const ReportOptions& options) {
   if (plans.empty()) throw Error("report", {"plans", "be at least one", "none"});
   if (options.length && (*options.length < 1 || *options.length > kLongest)) {
@@ -178,25 +219,7 @@ std::string report_json(std::span<const Plan> plans, const ReportOptions& option
   if (options.against == nullptr) {
     json.null();
   } else {
-    const Comparison comparison = compare(plans.front(), *options.against, options.compare);
-    json.begin_object();
-    json.member("verdict", name(comparison.verdict));
-    json.member("words", describe(comparison));
-    json.key("differences");
-    json.begin_array();
-    for (const Difference& difference : comparison.differences) {
-      json.begin_object(io::JsonLayout::line);
-      json.member("kind", name(difference.kind));
-      json.member("stack", difference.layers.stack);
-      json.member("layers_a", difference.layers.a.layers.empty() ? "" : selection(difference.layers.a));
-      json.member("layers_b", difference.layers.b.layers.empty() ? "" : selection(difference.layers.b));
-      json.member("field", difference.field);
-      json.member("a", difference.a.words);
-      json.member("b", difference.b.words);
-      json.end_object();
-    }
-    json.end_array();
-    json.end_object();
+    report::write_comparison(json, plans.front(), *options.against, options);
   }
   json.end_object();
   return json.take();

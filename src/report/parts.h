@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "io/json/json_writer.h"
+#include "posenc/compare.h"
 #include "posenc/plan.h"
+#include "posenc/report.h"
 #include "report/reach.h"
 
 namespace posenc::report {
@@ -28,6 +30,17 @@ struct Finding {
   std::string text;
 };
 std::vector<Finding> findings(const Plan& plan, const Lengths& lengths);
+
+// The rotation of queries and keys; null where there is none.
+const Rotate* main_rotation(const LayerPlan& layer);
+
+// What the mask shows a query of the layer: "see all tokens before them".
+std::string seen(const LayerPlan& layer);
+
+// Whether two models have the same positions, from which length on they have not, and what differs then: a sentence
+// each, the answer first.
+std::vector<std::string> plain_verdict(const Plan& a, const Plan& b, const Comparison& comparison,
+                                       const ReportOptions& options);
 
 // {"fact", "words", "json", "from"} of each fact of a layer, its path as in the plan's JSON.
 void write_facts(io::JsonWriter& json, const Plan& plan, std::size_t stack, const Kind& kind);

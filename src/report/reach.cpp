@@ -40,12 +40,11 @@ struct Before {
   std::optional<std::int64_t> operator()(std::monostate) const { return trained; }
 };
 
-// The frequencies at that length, or as for short sequences where the rule breaks down there.
+}  // namespace
+
 Frequencies frequencies_at(const Rope& rope, std::int64_t length) {
   return check(rope, length) ? frequencies(rope) : frequencies(rope, length);
 }
-
-}  // namespace
 
 std::vector<std::int32_t> pairs_beyond(const std::vector<double>& inv_freq, double length,
                                        const std::vector<double>& trained_inv_freq, double before) {

@@ -36,6 +36,9 @@ struct Reach {
 };
 Reach reach_of(const Rope& rope, const Lengths& lengths, const LayerPlan& layer);
 
+// The frequencies at that length, or as for short sequences where the rule breaks down there.
+Frequencies frequencies_at(const Rope& rope, std::int64_t length);
+
 // How many tokens the farthest key that a query of the layer sees spans, of a sequence of so many.
 std::int64_t span_of(const LayerPlan& layer, std::int64_t length);
 

@@ -181,6 +181,19 @@ class PageTest(unittest.TestCase):
         self.assertIn("rotate/0/base", differences.text)
         self.assert_quiet()
 
+    def test_the_verdict_comes_first_and_the_kind_that_differs_is_open(self):
+        arguments = ("gemma-3-4b", "--against", "gemma-3-4b", "--set-against", "full:rope_scaling=none")
+        verdict = self.open(*arguments)["comparison"]["plainly"]
+        shown = self.driver.find_element(By.CSS_SELECTOR, "#differences p")
+        self.assertEqual(shown.text, " ".join(verdict))
+        pressed = self.driver.find_elements(By.CSS_SELECTOR, '.kinds button[aria-pressed="true"]')
+        self.assertEqual([button.get_attribute("data-kind") for button in pressed], ["B", "B"])
+        self.assertTrue(all(button.text.endswith(" (differs)") for button in pressed))
+        self.open(*arguments, hash="#m1s0=0")
+        pressed = self.driver.find_elements(By.CSS_SELECTOR, '.kinds button[aria-pressed="true"]')
+        self.assertEqual([button.get_attribute("data-kind") for button in pressed], ["B", "A"])
+        self.assert_quiet()
+
     def test_a_million_layers(self):
         def many(numbers):
             stack = numbers["models"][0]["stacks"][0]

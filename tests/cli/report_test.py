@@ -128,6 +128,55 @@ class Numbers(tool.ToolTest):
         self.assertEqual(report["comparison"]["words"], said.out)
         self.assertEqual([model["name"] for model in report["models"]], ["qwen3-8b", "qwen3-8b"])
 
+    def plainly(self, *arguments):
+        return numbers(*arguments)["comparison"]["plainly"]
+
+    def inv_freq(self, model, *arguments):
+        rotate = json.loads(posenc("inspect", model, "--json", *arguments).out)["stacks"][0]["layers"][0]["rotate"][0]
+        return rotate["inv_freq"], rotate["attention_factor"]
+
+    def test_a_verdict_in_plain_words(self):
+        yarn = "rope_scaling=yarn,factor=4,original=32768"
+        found = self.plainly("qwen3-8b", "--against", "qwen3-8b", "--length", 131072, "--set-against", yarn)
+        (before, _), (now, factor) = self.inv_freq("qwen3-8b"), self.inv_freq("qwen3-8b", "--set", yarn)
+        ratios = [a / b for a, b in zip(before, now)]
+        alike = sum(abs(ratio - 1) <= 1e-3 for ratio in ratios)
+        self.assertEqual(found, [
+            "Not the same positions, from the first tokens on.",
+            f"In all 36 layers: {alike} of 64 pairs turn alike, others up to {max(ratios):.4g} times slower in the second; "
+            f"its cos and sin are {factor:.4g} times as large."])
+        self.assertEqual(self.plainly("qwen3-8b", "--against", "qwen3-8b", "--set-against", "rope_scaling=linear,factor=4")[1],
+                         "In all 36 layers: all 64 pairs turn otherwise, 4 times slower in the second.")
+        self.assertEqual(self.plainly("llama-2-7b", "--against", "llama-2-7b"),
+                         ["The same positions: nothing differs that changes what is computed."])
+        self.assertIn("another order", self.plainly("llama-2-7b", "--against", "llama-2-7b", "--set-against", "pairing=interleaved")[0])
+        self.assertEqual(self.plainly("mistral-7b-v0.1", "--against", "mistral-7b-v0.1", "--set-against", "window=none")[0],
+                         "The same positions up to 4096 tokens; longer sequences differ.")
+        heads = json.dumps({**tool.SMALL, "num_key_value_heads": 4}).encode()
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "config.json"
+            path.write_bytes(heads)
+            self.assertEqual(numbers("-", "--against", path, stdin=json.dumps(tool.SMALL).encode())["comparison"]["plainly"],
+                             ["The same positions: rotations, masks and what is added are alike.", "What differs: kv_heads."])
+
+    def test_a_verdict_says_from_which_length_on(self):
+        """Dynamic NTK leaves short sequences alone; the length is that at which an angle is apart by a thousandth."""
+        for model, short in (("internlm3-8b", 32768), ("llama-2-7b", 4096)):
+            dynamic = ("--set", f"rope_scaling=dynamic,factor=4,original={short}") if model == "llama-2-7b" else ()
+            found = self.plainly(model, *dynamic, "--against", model, "--set-against", "rope_scaling=none")
+            length = int(found[0].removeprefix("The same positions up to ").removesuffix(" tokens; longer sequences differ."))
+            self.assertGreaterEqual(length, short)
+            plain, _ = self.inv_freq(model, "--set", "rope_scaling=none")
+            for at, differs in ((length, False), (length + 1, True)):
+                now, _ = self.inv_freq(model, *dynamic, "--length", at)
+                self.assertEqual(max(abs(a - b) for a, b in zip(now, plain)) * (at - 1) > 1e-3, differs, (model, at))
+
+    def test_differences_name_the_kinds_of_layers(self):
+        found = numbers("gemma-3-4b", "--against", "gemma-3-4b", "--set-against", "full:rope_scaling=none")["comparison"]
+        self.assertEqual({(*d["kinds_a"], *d["kinds_b"]) for d in found["differences"] if d["kind"] == "substance"}, {("B", "B")})
+        self.assertEqual(found["plainly"][1],
+                         "In layers 5, 11, ..., 29 (every 6th; 5 of 34): all 128 pairs turn otherwise, 8 times faster in the second.")
+
     def test_a_model_of_many_layers_stays_small(self):
         config = {**tool.SMALL, "num_hidden_layers": 720}
         model = numbers("-", stdin=json.dumps(config).encode())["models"][0]

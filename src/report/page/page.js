@@ -7,7 +7,14 @@ function shortName(model) {
   return model.set.length ? `${name} with ${model.set.join(", ")}` : name;
 }
 
-function stackView(model, stack, key) {
+// The names of the kinds of layers of a stack that differ from the other model's.
+function differing(comparison, model, stack, side) {
+  const found = (comparison ? comparison.differences : []).filter((d) => d.kind === "substance"
+    && (d.stack === stack.name || (d.stack && model.stacks.length === 1)));
+  return new Set(found.flatMap((d) => d[`kinds_${side}`]));
+}
+
+function stackView(model, stack, key, differs) {
   const section = element("section", { "aria-label": stack.name });
   section.append(element("h2", {}, stack.name));
   if (!stack.known) {
@@ -15,7 +22,7 @@ function stackView(model, stack, key) {
   }
   if (!stack.kinds.length) return section;
   const body = element("div");
-  const buttons = stack.kinds.map((kind, n) => element("button", { type: "button", "data-kind": kind.name }, swatch(n), `${kind.name}: ${kind.count} \u00d7 ${summary(kind)}`));
+  const buttons = stack.kinds.map((kind, n) => element("button", { type: "button", "data-kind": kind.name }, swatch(n), `${kind.name}: ${kind.count} \u00d7 ${summary(kind)}${differs.has(kind.name) ? " (differs)" : ""}`));
   const select = (n) => {
     buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(k === n)));
     body.replaceChildren(kindView(model, stack.kinds[n], key));
@@ -24,7 +31,8 @@ function stackView(model, stack, key) {
   buttons.forEach((button, n) => button.addEventListener("click", () => select(n)));
   section.append(element("p", { class: "quiet" }, `${stack.layers} layers, the first on the left.`),
     strip(stack, select), element("div", { class: "kinds", role: "group", "aria-label": "Kinds of layers" }, buttons), body);
-  const first = chosen(key, 0, stack.kinds.length - 1, 0);
+  // In a comparison the first kind that differs is open.
+  const first = chosen(key, 0, stack.kinds.length - 1, Math.max(0, stack.kinds.findIndex((kind) => differs.has(kind.name))));
   buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(k === first)));
   body.append(kindView(model, stack.kinds[first], key));
   return section;
@@ -35,14 +43,16 @@ function keyList(title, keys) {
     element("div", {}, element("p", {}, keys.map((key) => [element("code", {}, key), " "]).flat()))) : null;
 }
 
-function modelView(model, m) {
+function modelView(model, m, numbers) {
+  const side = m === numbers.models.length - 1 ? "b" : "a";
+  const comparison = m === 0 || side === "b" ? numbers.comparison : null;
   const article = element("article", { "aria-label": model.name });
   article.append(element("h2", { class: "model", title: model.name }, shortName(model)),
     element("p", { class: "quiet" }, `${model.model_type ? `model_type ${model.model_type}, ` : ""}family ${model.family || "not known"}, from ${model.source}; trained length ${model.trained_length === null ? "not said" : `${model.trained_length} tokens`}; looked at for ${model.length} tokens.`));
   if (!model.known) article.append(element("p", { class: "bad" }, "Not everything that positions need is known of this model."));
   article.append(element("h3", {}, "In short"), element("ul", { class: "findings" },
     model.findings.map((f) => element("li", { "data-about": f.about }, element("b", {}, `${f.about}: `), f.text))));
-  model.stacks.forEach((stack, s) => article.append(stackView(model, stack, `m${m}s${s}`)));
+  model.stacks.forEach((stack, s) => article.append(stackView(model, stack, `m${m}s${s}`, differing(comparison, model, stack, side))));
   if (model.cache.length) {
     article.append(element("div", { class: "charts" }, chart({ name: "cache", title: "KV cache of the whole model, 16 bits a number",
       x: { name: "tokens", values: model.cache.map((c) => c.tokens), log: true }, y: { name: "bytes", log: true },
@@ -64,11 +74,9 @@ function comparisonView(comparison, models) {
   const a = shortName(models[0]), b = shortName(models.at(-1));
   // Where values come from and which keys are absent is in the words below.
   const rows = comparison.differences.filter((d) => !["sources", "absent_keys", "ignored_keys"].includes(d.field));
-  const verdicts = { same: "Nothing differs that changes what the model computes.",
-    same_but_pairing: "The row order of q and k differs alone: one model, if the weights follow.",
-    differ: "They compute different things with positions." };
   return element("section", { id: "differences", "aria-label": "Differences" }, element("h2", {}, "What differs"),
-    element("p", {}, verdicts[comparison.verdict]),
+    element("p", { class: "verdict" }, element("b", {}, comparison.plainly[0]), " ", comparison.plainly.slice(1).join(" ")),
+    element("p", { class: "quiet" }, `The first is ${a}, the second ${b}.`),
     rows.length ? element("div", { class: "wide" }, element("table", {},
       element("thead", {}, element("tr", {}, ["", "layers", "fact", a, b].map((h) => element("th", { scope: "col" }, h)))),
       element("tbody", {}, rows.map((d) => element("tr", {}, element("td", {}, d.kind),
@@ -87,5 +95,5 @@ function showPage(numbers) {
   document.getElementById("version").textContent = numbers.posenc;
   main.replaceChildren();
   if (numbers.comparison) main.append(comparisonView(numbers.comparison, numbers.models));
-  main.append(element("div", { class: numbers.comparison ? "side" : "" }, numbers.models.map(modelView)));
+  main.append(element("div", { class: numbers.comparison ? "side" : "" }, numbers.models.map((model, m) => modelView(model, m, numbers))));
 }
