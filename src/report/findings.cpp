@@ -323,6 +323,25 @@ class Sentences {
     near(reach, who);
   }
 
+  // Will it hurt? The file's own length says whether the model knows these angles.
+  std::string trained_to(std::int64_t before) const {
+    const std::string measure = formatted("measure its loss at {} and at {} tokens.", before, lengths_.target);
+    if (lengths_.trained && *lengths_.trained >= lengths_.target) {
+      return formatted(
+          "the file gives {} tokens as its length, so the model should have been trained with these angles; "
+          "to be sure, {}",
+          *lengths_.trained, measure);
+    }
+    if (lengths_.trained && *lengths_.trained <= before) {
+      return formatted(
+          "the file's own length is {} tokens, so the model has hardly been trained with these angles: expect some "
+          "loss at every length, short ones too, until it is trained for some hundred steps with them (YaRN's "
+          "paper takes 400); {}",
+          *lengths_.trained, measure);
+    }
+    return "whether the model was trained with these angles no file says: " + measure;
+  }
+
   // What the rule costs near tokens.
   void near(const Reach& reach, const std::string& who) {
     std::int64_t kept = 0;
@@ -351,11 +370,8 @@ class Sentences {
       const double f = reach.now.attention_factor;
       text += formatted(" Scores of what rotates are multiplied by {:.4g} (attention factor {:.4g}).", f * f, f);
     }
-    text += formatted(
-        " What no file says is whether the model was trained with these angles: measure its loss at {} and at {} "
-        "tokens.",
-        *reach.before, lengths_.target);
     add("length", text);
+    add("length", trained_to(*reach.before));
   }
 
   void tables(const Stack& stack, const Rope& rope, const Kinds& of) {

@@ -221,7 +221,18 @@ class Plainly {
     const Angles angles(rope_a, rope_b, comparison_.tolerance);
     const std::int64_t first = angles.first(std::min(length_, kNever / kBeyond) * kBeyond);
     if (first == kNever) return {};
-    return Change{.first = first, .words = angles.words(first > length_ ? 2 * first : length_)};
+    return Change{.first = first,
+                  .words = angles.words(first > length_ ? 2 * first : length_) + unseen(rope_a, rope_b, pair)};
+  }
+
+  // What the difference is for: angles that one of the two has never met in training.
+  std::string unseen(const Rope& a, const Rope& b, const plan::LayerPair& pair) const {
+    const Reach first = reach_of(a, {.trained = a_.trained_length, .target = length_}, *pair.a);
+    const Reach second = reach_of(b, {.trained = b_.trained_length, .target = length_}, *pair.b);
+    if (!first.before || !second.before || first.unseen.size() == second.unseen.size()) return {};
+    return formatted(
+        "; at {} tokens {} pairs of the first meet angles that they never had in training, of the second {}", length_,
+        first.unseen.size(), second.unseen.size());
   }
 
   static std::optional<Change> mask(const plan::LayerPair& pair) {

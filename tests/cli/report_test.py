@@ -141,10 +141,10 @@ class Numbers(tool.ToolTest):
         (before, _), (now, factor) = self.inv_freq("qwen3-8b"), self.inv_freq("qwen3-8b", "--set", yarn)
         ratios = [a / b for a, b in zip(before, now)]
         alike = sum(abs(ratio - 1) <= 1e-3 for ratio in ratios)
-        self.assertEqual(found, [
-            "Not the same positions, from the first tokens on.",
+        self.assertEqual((found[0], len(found)), ("Not the same positions, from the first tokens on.", 2))
+        self.assertTrue(found[1].startswith(
             f"In all 36 layers: {alike} of 64 pairs turn alike, others up to {max(ratios):.4g} times slower in the second; "
-            f"its cos and sin are {factor:.4g} times as large."])
+            f"its cos and sin are {factor:.4g} times as large; at 131072 tokens"), found)
         self.assertEqual(self.plainly("qwen3-8b", "--against", "qwen3-8b", "--set-against", "rope_scaling=linear,factor=4")[1],
                          "In all 36 layers: all 64 pairs turn otherwise, 4 times slower in the second.")
         self.assertEqual(self.plainly("llama-2-7b", "--against", "llama-2-7b"),
@@ -170,6 +170,28 @@ class Numbers(tool.ToolTest):
             for at, differs in ((length, False), (length + 1, True)):
                 now, _ = self.inv_freq(model, *dynamic, "--length", at)
                 self.assertEqual(max(abs(a - b) for a, b in zip(now, plain)) * (at - 1) > 1e-3, differs, (model, at))
+
+    def test_whether_a_model_was_trained_to_its_rule(self):
+        """What a reader asks of 8 k to 32 k by YaRN: will it hurt?"""
+        yarn = {**tool.SMALL, "max_position_embeddings": 8192,
+                "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192}}
+        for trained, words in ((8192, "The file's own length is 8192 tokens, so the model has hardly been trained with these angles: expect "
+                                      "some loss at every length"),
+                               (16384, "Whether the model was trained with these angles no file says: measure its loss at 8192 and at 32768"),
+                               (32768, "The file gives 32768 tokens as its length, so the model should have been trained with these")):
+            model = numbers("-", "--length", 32768, stdin=json.dumps({**yarn, "max_position_embeddings": trained}).encode())["models"][0]
+            self.assertTrue(findings(model, "length")[-1].startswith(words), findings(model, "length"))
+
+    def test_a_verdict_names_what_was_never_trained(self):
+        yarn = "rope_scaling=yarn,factor=4"
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "config.json"
+            path.write_text(json.dumps(tool.SMALL))
+            found = numbers(path, "--length", 8192, "--against", path, "--set-against", yarn)
+        counts = [model["stacks"][0]["kinds"][0]["rotations"][0]["unseen"] for model in found["models"]]
+        self.assertEqual((bool(counts[0]), counts[1]), (True, []))
+        self.assertIn(f"; at 8192 tokens {len(counts[0])} pairs of the first meet angles that they never had in training, of the second 0.",
+                      found["comparison"]["plainly"][1])
 
     def test_differences_name_the_kinds_of_layers(self):
         found = numbers("gemma-3-4b", "--against", "gemma-3-4b", "--set-against", "full:rope_scaling=none")["comparison"]
