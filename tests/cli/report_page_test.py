@@ -19,6 +19,7 @@ try:
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import WebDriverWait
 except ImportError:
     webdriver = None
 
@@ -153,6 +154,26 @@ class PageTest(unittest.TestCase):
         self.open("gemma-3-4b", hash=link)
         pressed = self.driver.find_element(By.CSS_SELECTOR, '.kinds button[aria-pressed="true"]')
         self.assertEqual(pressed.get_attribute("data-kind"), "B")
+        self.assert_quiet()
+
+    def test_a_link_restores_what_is_folded_and_which_head_is_shown(self):
+        bloom = json.dumps({"model_type": "bloom", "n_head": 4, "n_layer": 2, "hidden_size": 64, "seq_length": 128}).encode()
+        folds = ("return [...document.querySelectorAll('details')].map((d) => [d.getAttribute('data-link'), d.open])")
+        head = "return [document.querySelector('select').value, document.querySelector('svg.matrix').innerHTML]"
+        self.open("-", stdin=bloom)
+        usual, first = self.driver.execute_script(folds), self.driver.execute_script(head)
+        self.assertEqual(len({name for name, _ in usual}), len(usual))
+        self.assertEqual(self.driver.execute_script("return location.hash"), "")
+        for summary in self.driver.find_elements(By.TAG_NAME, "summary"):
+            self.driver.execute_script("arguments[0].click()", summary)
+        self.driver.execute_script("const s = document.querySelector('select'); s.value = 2; s.dispatchEvent(new Event('change'))")
+        changed, second = self.driver.execute_script(folds), self.driver.execute_script(head)
+        self.assertEqual(changed, [[name, not is_open] for name, is_open in usual])
+        self.assertNotEqual(first, second)
+        WebDriverWait(self.driver, 5).until(lambda driver: driver.execute_script("return location.hash").count("=") == len(usual) + 1)
+        link = self.driver.execute_script("return location.hash")
+        self.open("-", stdin=bloom, hash=link)
+        self.assertEqual((self.driver.execute_script(folds), self.driver.execute_script(head)), (changed, second))
         self.assert_quiet()
 
     def test_a_query_sees_what_the_mask_says(self):

@@ -68,3 +68,16 @@ function chosen(key, low, high, usual) {
   const n = Number(state.get(key));
   return state.has(key) && Number.isInteger(n) && n >= low && n <= high ? n : usual;
 }
+
+// What is folded open or shut below `root`, under names that begin with `key`.
+function rememberFolds(root, key) {
+  root.querySelectorAll("details:not([data-link])").forEach((details, n) => {
+    const name = `${key}d${n}`;
+    const isOpen = () => chosen(name, 0, 1, usual) === 1;
+    const usual = Number(details.open);
+    details.setAttribute("data-link", name);
+    details.open = isOpen();
+    // It also fires for what the page has opened itself.
+    details.addEventListener("toggle", () => { if (details.open !== isOpen()) choose(name, Number(details.open)); });
+  });
+}

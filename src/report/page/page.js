@@ -96,4 +96,5 @@ function showPage(numbers) {
   main.replaceChildren();
   if (numbers.comparison) main.append(comparisonView(numbers.comparison, numbers.models));
   main.append(element("div", { class: numbers.comparison ? "side" : "" }, numbers.models.map((model, m) => modelView(model, m, numbers))));
+  rememberFolds(main, "p");
 }

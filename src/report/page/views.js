@@ -52,21 +52,22 @@ function rotationCharts(model, rotation) {
   return out;
 }
 
-function biasCharts(bias) {
+function biasCharts(bias, key) {
   if (!bias.heads.length) return [element("p", {}, `${bias.kind}: ${bias.numbers}.`)];
   const shown = bias.heads.map((values, head) => ({ name: bias.heads.length > 1 ? `head ${head}` : bias.numbers, values, kind: head }));
   const out = [chart({ name: "bias", title: `${bias.kind} by distance`, x: { name: "distance, query less key", values: bias.distance },
     y: { name: bias.numbers }, curves: shown,
     caption: bias.heads.length > 8 ? `${bias.heads.length} heads; under the pointer the first 12, in the table all.` : "" })];
-  out.push(matrix(bias));
+  out.push(matrix(bias, key));
   return out;
 }
 
 // One head's numbers by query and key: a square of the nearest 48 tokens.
-function matrix(bias) {
+function matrix(bias, key) {
   const side = 48;
   const by = new Map(bias.distance.map((d, n) => [d, n]));
   const select = element("select", { "aria-label": "Head" }, bias.heads.map((_, head) => element("option", { value: head }, `head ${head}`)));
+  select.value = String(chosen(key, 0, bias.heads.length - 1, 0));
   const svg = element("svg", { viewBox: `0 0 ${side} ${side}`, class: "matrix", role: "img", "aria-label": "Bias by query, downwards, and key" });
   const draw = () => {
     const values = bias.heads[Number(select.value)];
@@ -90,7 +91,7 @@ function matrix(bias) {
     showTip(`query ${i}, key ${j}\n${n === undefined ? "not seen" : short(bias.heads[Number(select.value)][n])}`, event.clientX, event.clientY);
   });
   svg.addEventListener("pointerleave", hideTip);
-  select.addEventListener("change", draw);
+  select.addEventListener("change", () => { choose(key, select.value); draw(); });
   draw();
   return element("figure", { "data-chart": "matrix" }, element("h4", {}, "By query (down) and key"), svg, bias.heads.length > 1 ? select : null);
 }
@@ -102,7 +103,7 @@ function kindView(model, kind, key) {
     if (kind.rotations.length > 1) charts.push(element("h4", {}, `Rotation of role ${rotation.role}`));
     charts.push(...rotationCharts(model, rotation));
   });
-  for (const bias of kind.biases) charts.push(...biasCharts(bias));
+  kind.biases.forEach((bias, n) => charts.push(...biasCharts(bias, `${key}${kind.name}h${n}`)));
   if (kind.query_scale) {
     charts.push(chart({ name: "query_scale", title: "Queries are multiplied by", x: { name: "position", values: kind.query_scale.position, log: true },
       y: { name: "factor" }, curves: [{ name: "factor", values: kind.query_scale.scale, kind: 3, dots: true }] }));
@@ -111,9 +112,11 @@ function kindView(model, kind, key) {
     ? `Keys and values are those of layer ${kind.cache.shared_from}.`
     : `Caches ${kind.cache.numbers_per_token} numbers a token and layer`
       + (kind.cache.most_tokens === null ? "." : `, of ${kind.cache.most_tokens} tokens at most.`));
-  return element("section", { "aria-label": `Layers of kind ${kind.name}` },
+  const section = element("section", { "aria-label": `Layers of kind ${kind.name}` },
     element("h3", {}, `${kind.name}: ${kind.count === 1 ? "layer" : "layers"} ${kind.layers}`),
     element("p", { class: "quiet" }, summary(kind)), cache,
     element("details", { open: true }, element("summary", {}, "All facts, and where each comes from"), factTable(kind)),
     element("div", { class: "charts" }, charts));
+  rememberFolds(section, `${key}${kind.name}`);
+  return section;
 }
