@@ -228,6 +228,7 @@ class Evaluator::Measuring {
     rope.scaling = std::monostate{};
     const Frequencies plain = frequencies(rope);
     PairFactors out{.factors = {}, .attention_factor = now.attention_factor};
+    out.factors.reserve(plain.inv_freq.size());
     for (std::size_t p = 0; p < plain.inv_freq.size(); ++p) out.factors.push_back(plain.inv_freq[p] / now.inv_freq[p]);
     return out;
   }

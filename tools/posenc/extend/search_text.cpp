@@ -14,6 +14,7 @@ namespace {
 
 std::vector<std::string> numbers(const std::vector<double>& values) {
   std::vector<std::string> out;
+  out.reserve(values.size());
   for (const double value : values) out.push_back(json_number(value));
   return out;
 }
@@ -36,6 +37,7 @@ std::string search_text(const Search& search, const std::vector<OverridePatch>& 
 
 std::string search_json(const Search& search, const std::vector<OverridePatch>& patches) {
   std::vector<std::string> starts;
+  starts.reserve(search.starts.size());
   for (const Search::Start& start : search.starts) {
     starts.push_back(json_object({{"name", json_string(start.way)}, {"loss", json_number(start.loss)}}));
   }
