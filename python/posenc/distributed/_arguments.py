@@ -248,8 +248,9 @@ def call_of(
         all_tables = list(layer.weights if tables is None else tables)
         inputs = _checked(q, k, v, layer, mode, exchange, sharding, keys, dealt, given, all_tables)
         _probe(q, k, v, layer, sharding, keys, inputs, numbers, all_tables)
-        sums = sums_along_keys(layer.plan) == 1 and mode in ("ring", "hybrid")
-        schedule = schedule_of(sharding, keys, layer.plan.mask, int(numbers["prefix"]), dealt, sums)
+        in_turn = mode in ("ring", "hybrid")
+        sums = sums_along_keys(layer.plan) == 1 and in_turn
+        schedule = schedule_of(sharding, keys, layer.plan.mask, int(numbers["prefix"]), dealt, sums, in_turn)
         facts = _facts(q, k, v, layer, mode, sharding, keys, dealt, inputs, numbers, all_tables)
     except (ValueError, TypeError) as refused:
         problem = refused

@@ -15,7 +15,7 @@ from .. import _posenc
 from .._graph_arguments import Layer
 from ._exchange import GRADIENTS, HEADS, KEYS, Exchange, Pending
 from ._parts import Inputs, KeyGradients, Keys, Made, Parts, Sums
-from ._schedule import Piece, Schedule
+from ._schedule import Piece, Schedule, Turn
 
 
 @dataclass
@@ -137,9 +137,9 @@ class PutBack:
 
 
 class Ring:
-    """Keys of the pieces that a group needs, a turn ahead of what is computed."""
+    """Keys of the pieces that a group needs, a block ahead of what is computed."""
 
-    def __init__(self, call: Call, keys: Keys, turns: list[list[int | None]]) -> None:
+    def __init__(self, call: Call, keys: Keys, turns: list[Turn]) -> None:
         self.call, self.keys, self.turns = call, keys, turns
         self.axis = call.axis
         self.coming: dict[int, list[Pending]] = {}
@@ -187,12 +187,19 @@ class Ring:
             posted.append(self.call.exchange.receive(_replaced(x.shape, **{f"_{axis}": count}), x.dtype, source, KEYS))
         self.coming[n] = posted
 
+    def _block(self, n: int) -> int:
+        return self.piece(self.needed[n]).block
+
     def take(self, n: int) -> Keys:
         if self.call.gathers:
             for every in range(len(self.needed)):
                 self.ask(every)
         self.ask(n)
-        self.ask(n + 1)
+        ahead = n + 1
+        self.ask(ahead)
+        while ahead + 1 < len(self.needed) and self._block(ahead + 1) == self._block(ahead):
+            ahead += 1
+            self.ask(ahead)
         if n not in self.coming:
             return self.own(self.needed[n])
         came = [one.wait() for one in self.coming.pop(n)]

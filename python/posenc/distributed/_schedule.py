@@ -1,20 +1,26 @@
 """Which keys which rank needs, and in which order they come.
 
 Keys travel in pieces. In a ring a piece is all that a rank has: in turn s, rank r has that of rank r - s, whose owner
-sends it. For schemes that sum along the keys (CoPE, forget gates) pieces are runs of neighbouring rows, and come to all
-that need them from the last to the first; gradients from the first to the last.
+sends it. The last that a rank needs comes in parts, so that where sending takes longer, what is still to be computed when
+all has come is a part. For schemes that sum along the keys (CoPE, forget gates) pieces are runs of neighbouring rows, and
+come to all that need them from the last to the first; gradients from the first to the last.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from .. import _posenc
+
+MOST_PARTS, LEAST_ROWS = 4, 1024  # of the last block, and of a part of it: kernels take as long for each of fewer rows
+
 
 
 def as_tensor(view: memoryview, dtype: torch.dtype) -> Tensor:
@@ -38,6 +44,11 @@ class Rows:
     def count(self) -> int:
         return int(self.rows.shape[0])
 
+    def cut(self, first: int, end: int) -> Rows:
+        positions = None if self.positions is None else self.positions[:, first:end].contiguous()
+        ends = (self.cu_seqlens - first).clamp(0, end - first)
+        return Rows(self.rows[first:end], self.order[first:end], positions, ends)
+
 
 def rows_of(shard: _posenc.Shard, axes: int) -> Rows:
     positions = as_tensor(shard.positions, torch.float64) if axes and len(shard.rows) else None
@@ -53,12 +64,22 @@ def rows_of(shard: _posenc.Shard, axes: int) -> Rows:
 
 @dataclass
 class Piece:
-    """Rows `first` up to `end` of what its owner, a group, holds."""
+    """Rows `first` up to `end` of what its owner, a group, holds. Pieces of a block are asked for together."""
 
     owner: int
     first: int
     end: int
     rows: Rows
+    block: int = 0
+
+    def parts(self) -> list[Piece]:
+        count = self.end - self.first
+        parts = max(min(MOST_PARTS, count // LEAST_ROWS), 1)
+        cuts = [count * n // parts for n in range(parts + 1)]
+        return [
+            Piece(self.owner, self.first + first, self.first + end, self.rows.cut(first, end), self.block)
+            for first, end in zip(cuts, cuts[1:])
+        ]
 
 
 def digest(sharding: _posenc.Sharding) -> str:
@@ -70,6 +91,9 @@ def digest(sharding: _posenc.Sharding) -> str:
     return f"{sharding.tokens} tokens on {len(sharding.ranks)} ranks, {of.hexdigest()}"
 
 
+Turn = Sequence[int | None]  # of each group: the number of its piece; None: it needs none then
+
+
 class Schedule:
     def __init__(
         self,
@@ -79,6 +103,7 @@ class Schedule:
         prefix: int,
         ulysses_ranks: int,
         sums_along_keys: bool,
+        in_parts: bool,
     ) -> None:
         of_queries = _posenc.joined(queries, ulysses_ranks)
         of_keys = _posenc.joined(keys, ulysses_ranks)
@@ -98,19 +123,33 @@ class Schedule:
             owners = list(of_runs)
         needs = self._needs(of_queries, of_keys, mask, prefix)
         self.pieces: list[Piece] = []
+        self._cut: dict[int, list[int]] = {}  # of a piece, the numbers of its parts
         taken = [0] * self.groups
         for owner, one in zip(owners, of_keys.ranks):
             count = len(one.rows)
-            self.pieces.append(Piece(owner, taken[owner], taken[owner] + count, rows_of(one, keys.axes)))
+            of_rows = rows_of(one, keys.axes)
+            self.pieces.append(Piece(owner, taken[owner], taken[owner] + count, of_rows, len(self.pieces)))
             taken[owner] += count
-        # turns[t][g]: the number of the piece that group g has in turn t, None: it needs none then.
+        self.backward: list[Turn]
         if sums_along_keys:
             self.backward = [[p if needs[g][p] else None for g in range(self.groups)] for p in range(len(self.pieces))]
             self.forward = self.backward[::-1]
         else:
-            whose = [[(g - s) % self.groups for g in range(self.groups)] for s in range(self.groups)]
-            self.backward = [[p if needs[g][p] else None for g, p in enumerate(turn)] for turn in whose]
+            of_groups = [self._in_turn(g, needs[g], in_parts) for g in range(self.groups)]
+            self.backward = list(zip_longest(*of_groups))
             self.forward = self.backward
+
+    def _in_turn(self, group: int, needs: list[bool], in_parts: bool) -> list[int]:
+        """Numbers of the pieces that a group needs: its own, then that of the group before, and so on."""
+        taken = [p for p in ((group - s) % self.groups for s in range(self.groups)) if needs[p]]
+        if in_parts and taken and taken[-1] != group:
+            last = taken.pop()
+            if last not in self._cut:
+                parts = self.pieces[last].parts()
+                self._cut[last] = list(range(len(self.pieces), len(self.pieces) + len(parts)))
+                self.pieces += parts
+            taken += self._cut[last]
+        return taken
 
     @staticmethod
     def _needs(queries: Any, keys: Any, mask: _posenc.Mask, prefix: int) -> list[list[bool]]:
@@ -123,13 +162,16 @@ class Schedule:
 _kept: dict[Any, tuple[Any, Schedule]] = {}
 
 
-def schedule_of(queries: Any, keys: Any, mask: Any, prefix: int, ulysses_ranks: int, sums_along_keys: bool) -> Schedule:
+def schedule_of(
+    queries: Any, keys: Any, mask: Any, prefix: int, ulysses_ranks: int, sums_along_keys: bool, in_parts: bool
+) -> Schedule:
     """The same for the same objects: layers of a model, and its steps, share shardings."""
-    key = (id(queries), id(keys), mask, prefix, ulysses_ranks, sums_along_keys)
+    how = (mask, prefix, ulysses_ranks, sums_along_keys, in_parts)
+    key = (id(queries), id(keys), *how)
     found = _kept.get(key)
     if found is None:
         if len(_kept) >= 16:
             _kept.pop(next(iter(_kept)))
         # The shardings are kept with it, so that their numbers stay theirs.
-        found = _kept[key] = ((queries, keys), Schedule(queries, keys, mask, prefix, ulysses_ranks, sums_along_keys))
+        found = _kept[key] = ((queries, keys), Schedule(queries, keys, *how))
     return found[1]
