@@ -17,6 +17,7 @@
 #include "attend/scheme_call.h"
 #include "cpu/lower/lower.h"
 #include "cpu/lower/weight_reader.h"
+#include "mpi/dealt.h"
 #include "posenc/error.h"
 #include "support/all_schemes.h"
 #include "support/error_ratio.h"
@@ -33,115 +34,8 @@ constexpr std::int64_t kTokens = 43;
 constexpr std::int64_t kTokens = 83;
 #endif
 
-int rank() {
-  int out = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &out);
-  return out;
-}
-
-int ranks() {
-  int out = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &out);
-  return out;
-}
-
 // A rank sees its own rows alone, and so less of what is largest.
 double least() { return 0.01 / ranks(); }
-
-bool sums_along_keys(const LayerPlan& layer) {
-  return std::ranges::any_of(layer.score, [](const ScoreTerm& term) {
-    return std::holds_alternative<ContextualPosition>(term) || std::holds_alternative<ForgetGate>(term);
-  });
-}
-
-std::size_t sums(const LayerPlan& layer) {
-  return static_cast<std::size_t>(std::ranges::count_if(layer.score, [](const ScoreTerm& term) {
-    return std::holds_alternative<ContextualPosition>(term) || std::holds_alternative<ForgetGate>(term);
-  }));
-}
-
-// Rows of this rank, as floats.
-std::vector<float> rows_of(const Tensor& x, const Shard& shard) {
-  std::vector<float> out;
-  const std::size_t width = x.values.size() / static_cast<std::size_t>(x.shape[0]);
-  for (const std::int64_t row : shard.rows) {
-    const auto first = x.values.begin() + row * static_cast<std::int64_t>(width);
-    for (std::size_t n = 0; n < width; ++n) out.push_back(static_cast<float>(first[static_cast<std::int64_t>(n)]));
-  }
-  return out;
-}
-
-struct Results {
-  std::vector<float> out, lse;
-  std::int64_t sent = 0;
-  bool operator==(const Results&) const = default;
-};
-
-// A call whose queries and keys are dealt.
-struct Dealt {
-  SchemeCall& call;
-  Sharding queries, keys;
-  std::vector<float> q, k, v, gates{};
-  std::vector<std::int32_t> q_segments{}, k_segments{};
-
-  Dealt(SchemeCall& of, Dealing dealing, const Mask& mask)
-      : call(of),
-        queries(shard({.ranks = ranks(),
-                       .dealing = dealing,
-                       .tokens = kTokens,
-                       .positions = of.inputs.q_positions,
-                       .block = dealing == Dealing::balanced ? 4 : 0,
-                       .mask = mask})),
-        keys(shard({.ranks = ranks(),
-                    .dealing = dealing,
-                    .tokens = kTokens,
-                    .positions = of.inputs.k_positions,
-                    .block = dealing == Dealing::balanced ? 4 : 0,
-                    .mask = mask})),
-        q(rows_of(of.q, own_queries())),
-        k(rows_of(of.k, own_keys())),
-        v(rows_of(of.v, own_keys())) {
-    if (!call.inputs.log_forget.empty()) {
-      for (const std::int64_t row : own_keys().rows) {
-        for (std::int64_t h = 0; h < call.layer.heads; ++h) {
-          gates.push_back(static_cast<float>(cpu::read(call.inputs.log_forget, {row, h})));
-        }
-      }
-    }
-    if (call.inputs.q_segments.empty()) return;
-    for (const std::int64_t row : own_queries().rows)
-      q_segments.push_back(call.inputs.q_segments[static_cast<std::size_t>(row)]);
-    for (const std::int64_t row : own_keys().rows)
-      k_segments.push_back(call.inputs.k_segments[static_cast<std::size_t>(row)]);
-  }
-  const Shard& own_queries() const { return queries.ranks[static_cast<std::size_t>(rank())]; }
-  const Shard& own_keys() const { return keys.ranks[static_cast<std::size_t>(rank())]; }
-
-  Results run() {
-    const LayerPlan& layer = call.layer;
-    const std::int64_t q_rows = std::ssize(own_queries().rows);
-    const std::int64_t k_rows = std::ssize(own_keys().rows);
-    Results made{std::vector<float>(static_cast<std::size_t>(q_rows * layer.heads * layer.value_dim)),
-                 std::vector<float>(static_cast<std::size_t>(q_rows * layer.heads))};
-    LayerInputs inputs{.prefix = call.inputs.prefix, .length = call.inputs.length};
-    if (!gates.empty()) inputs.log_forget = tensor(gates.data(), {k_rows, layer.heads});
-    inputs.q_segments = q_segments;
-    inputs.k_segments = k_segments;
-    mpi::attend_ring(MPI_COMM_WORLD, layer,
-                     {.sharding = &queries,
-                      .key_sharding = &keys,
-                      .local = {.out = tensor(made.out.data(), {q_rows, layer.heads, layer.value_dim}),
-                                .q = tensor(q.data(), {q_rows, layer.heads, layer.head_dim}),
-                                .k = tensor(k.data(), {k_rows, layer.kv_heads, layer.head_dim}),
-                                .v = tensor(v.data(), {k_rows, layer.kv_heads, layer.value_dim}),
-                                .weights = call.weights,
-                                .inputs = inputs,
-                                .lse = tensor(made.lse.data(), {q_rows, layer.heads}),
-                                .parallel = {.threads = 1}},
-                      .sent = &made.sent});
-    return made;
-  }
-};
 
 bool is_dealt(const SchemeCase& scheme) { return !scheme.batches_only && sums(scheme.layer) <= 1; }
 
@@ -192,7 +86,7 @@ TEST(Mpi, ARingIsTheWholeForEveryScheme) {
   for (const SchemeCase& scheme : all_schemes()) {
     if (!is_dealt(scheme)) continue;
     SCOPED_TRACE(scheme.name);
-    const bool carries = sums_along_keys(scheme.layer);
+    const bool carries = sums(scheme.layer) > 0;
     const Mask& mask = kMasks[turn % kMasks.size()];
     SchemeCall call(scheme, {.name = "dealt", .mask = mask, .queries = kTokens, .keys = kTokens}, Places::scattered,
                     kSeed + turn);
@@ -229,7 +123,7 @@ TEST(Mpi, ATreeIsTheWholeAndTheSameOnAllRanks) {
   ErrorRatio lse_ratio("tree, lse");
   std::uint64_t turn = 0;
   for (const SchemeCase& scheme : all_schemes()) {
-    if (!is_dealt(scheme) || sums_along_keys(scheme.layer)) continue;
+    if (!is_dealt(scheme) || sums(scheme.layer) > 0) continue;
     SCOPED_TRACE(scheme.name);
     SchemeCall call(scheme, {.name = "decode", .mask = {.kind = MaskKind::causal}, .queries = kTokens, .keys = kTokens},
                     Places::scattered, kSeed + turn);
@@ -266,15 +160,6 @@ TEST(Mpi, ATreeIsTheWholeAndTheSameOnAllRanks) {
   EXPECT_GE(turn, 35U);
   ratio.expect(least());
   lse_ratio.expect(least());
-}
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing";
 }
 
 TEST(Mpi, WhatOneRankRefusesAllRefuse) {

@@ -1,18 +1,23 @@
-// Attention over the ranks of an MPI communicator that share a sequence: a ring of keys, and a tree of partial results.
+// Attention over the ranks of an MPI communicator that share a sequence: a ring of keys, with its backward pass, and a
+// tree of partial results.
 //
 // A library of its own, posenc::mpi (libposenc_mpi), built where MPI is found. Python has the same on torch.distributed
-// (posenc.distributed), with its backward pass; docs/distributed.md has both.
+// (posenc.distributed); docs/distributed.md has both.
 //
-// Both are collective: all ranks of the communicator call them. What one of them refuses, or where they disagree, is an
-// Error on all. Messages are posted before anything is computed and waited for after; calls of MPI are made by the
-// calling thread alone. A rank that dies ends the job, as MPI has it.
+// All are collective: all ranks of the communicator call them. What one of them refuses, or where they disagree, is an
+// Error on all; so is what a rank's kernels refuse while they compute. Messages are posted before anything is computed
+// and waited for after; while the calling thread computes it calls MPI now and then, which moves them. No other thread
+// calls MPI. A rank that dies ends the job, as MPI has it.
 #pragma once
 
 #include <mpi.h>
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "posenc/attend.h"
+#include "posenc/attend_backward.h"
 #include "posenc/distributed/shard.h"
 #include "posenc/export.h"
 #include "posenc/plan.h"
@@ -27,12 +32,32 @@ struct RingArgs {
   // documents are the shardings'.
   AttendArgs local{};
   std::int64_t* sent = nullptr;  // written, where it is given: bytes of keys and values that went to others
+  // Written, where it is given: what attend_ring_backward takes of schemes that sum along the keys; else empty.
+  std::vector<float>* carries = nullptr;
 };
 
 // attend over all ranks' keys: keys go to the ranks whose queries see any of them, a block ahead of what is computed;
 // parts are merged in f32, in one order. Schemes that sum along the keys need contiguous or zigzag dealing. Sent is
 // what shard_cost has as forward_sent.
 POSENC_API void attend_ring(MPI_Comm comm, const LayerPlan& layer, const RingArgs& args);
+
+struct RingBackwardArgs {
+  const Sharding* sharding = nullptr;  // as attend_ring was given them
+  const Sharding* key_sharding = nullptr;
+  // Of this rank's tokens: q, k, v, weights and inputs as attend_ring was given them; out and lse as it wrote them;
+  // d_out and d_lse, which may be omitted. Written: d_q, d_k, d_v, d_log_forget in f32, whatever the dtype of k, and
+  // d_weights, which are of this rank's queries: their sum over ranks is the whole gradient. Each may be omitted, d_k,
+  // d_v and d_log_forget by all ranks alike. All lie one after another in memory, but d_weights.
+  AttendBackwardArgs local{};
+  std::span<const float> carries{};
+  std::int64_t* sent = nullptr;  // written, where it is given: bytes that went to others
+};
+
+// attend_backward over all ranks' keys, which travel once more; gradients of them go back to their owners, a turn
+// behind what is computed, and are summed in f32, in one order: the same bits from run to run. Sent is what shard_cost
+// has as backward_sent, where d_k, d_v and d_log_forget are asked for. Refuses "inv_freq" of layers whose outputs are
+// rotated back.
+POSENC_API void attend_ring_backward(MPI_Comm comm, const LayerPlan& layer, const RingBackwardArgs& args);
 
 // Queries that all ranks have, over keys of which each has some, or none: local.inputs has the orders (q_order the same
 // on all, k_order of its own keys), positions and all else of a part. Results are merged by a binary tree, and are the

@@ -41,12 +41,15 @@ class KernelGradients {
   // The reference's, where each number that the gradients are made of, tables included, is moved by `by` of itself.
   Gradients moved(double by, std::uint64_t seed);
 
-  SchemeCall call;
-
- private:
+  // As the dtype holds them.
   struct Numbers {
     Tensor q, k, v, d_out, d_lse;
   };
+  const Numbers& numbers() const { return numbers_; }
+
+  SchemeCall call;
+
+ private:
   Gradients reference_of(const Numbers& of);
 
   DType dtype_;
