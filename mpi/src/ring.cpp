@@ -41,12 +41,12 @@ std::int64_t Ring::checked_digest() const {
                        .weights = weights,
                        .inputs = probe.inputs,
                        .parallel = {.threads = 1}});
-  (void)Schedule(layer, queries, keys, inputs.prefix, in_runs(), false);
+  (void)Schedule(*this, false);
   return digest.value();
 }
 
 void Ring::run() const {
-  const Schedule schedule(layer, queries, keys, inputs.prefix, in_runs(), false);
+  const Schedule schedule(*this, false);
   Keys coming(*this, schedule);
   LayerPlan part_layer = layer;
   part_layer.sinks = false;

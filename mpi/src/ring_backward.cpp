@@ -218,7 +218,7 @@ std::int64_t Backward::checked_digest() const {
   if (!local.d_lse.empty()) check_made("d_lse", local.d_lse, 2);
   check_gradients();
   probe();
-  const Schedule schedule(layer, queries, keys, inputs.prefix, in_runs(), true);
+  const Schedule schedule(*this, true);
   const auto of_runs = std::ssize(schedule.of_rank(rank)) * q_rows() * layer.heads;
   if (in_runs() && std::ssize(args.carries) != of_runs) {
     refuse("carries", "be the " + std::to_string(of_runs) + " numbers that attend_ring wrote",
@@ -229,7 +229,7 @@ std::int64_t Backward::checked_digest() const {
 }
 
 void Backward::run() const {
-  const Schedule schedule(layer, queries, keys, inputs.prefix, in_runs(), true);
+  const Schedule schedule(*this, true);
   Keys coming(*this, schedule);
   const auto of_own = own();
   for (const auto& [data, width] : of_own) std::fill_n(data, k_rows() * width, 0.0F);

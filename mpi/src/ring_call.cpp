@@ -9,6 +9,8 @@
 namespace posenc::mpi_library {
 namespace {
 
+constexpr std::int64_t kMostParts = 4;  // of the last block
+
 bool sums_along_keys(const ScoreTerm& term) {
   return std::holds_alternative<ContextualPosition>(term) || std::holds_alternative<ForgetGate>(term);
 }
@@ -22,37 +24,85 @@ bool is_dense(const ConstTensorView& x) {
   return true;
 }
 
+// Rows first .. end - 1 of what a rank has.
+Shard rows_of(const Shard& whole, std::int64_t first, std::int64_t end) {
+  Shard out{.rows = {whole.rows.begin() + first, whole.rows.begin() + end},
+            .order = {whole.order.begin() + first, whole.order.begin() + end},
+            .documents = {whole.documents.begin() + first, whole.documents.begin() + end}};
+  for (const std::int32_t cut : whole.cu_seqlens) {
+    out.cu_seqlens.push_back(static_cast<std::int32_t>(std::clamp<std::int64_t>(cut - first, 0, end - first)));
+  }
+  const auto rows = std::ssize(whole.rows);
+  for (std::int64_t axis = 0; axis * rows < std::ssize(whole.positions); ++axis) {
+    const auto from = whole.positions.begin() + axis * rows;
+    out.positions.insert(out.positions.end(), from + first, from + end);
+  }
+  return out;
+}
+
 }  // namespace
 
-Schedule::Schedule(const LayerPlan& layer, const Sharding& queries, const Sharding& keys, std::int64_t prefix,
-                   bool in_runs, bool is_backward) {
-  const auto ranks = std::ssize(queries.ranks);
-  if (in_runs) {
-    ShardRuns made = runs_of(keys);
-    runs = std::move(made.runs);
-    std::vector<std::int64_t> taken(keys.ranks.size());
-    for (std::size_t n = 0; n < made.owners.size(); ++n) {
-      std::int64_t& first = taken[index(made.owners[n])];
-      pieces.push_back({static_cast<int>(made.owners[n]), first, &runs.ranks[n]});
-      first += pieces.back().count();
-    }
-    const ShardWork work = shard_work(queries, runs, layer.mask, prefix);
-    for (std::int64_t p = 0; p < std::ssize(pieces); ++p) {
-      turns.emplace_back();
-      for (std::int64_t r = 0; r < ranks; ++r) turns.back().push_back(work.pairs_of(r, p) > 0 ? p : -1);
-    }
-    if (!is_backward) std::ranges::reverse(turns);
-    return;
+Schedule::Schedule(const RingCall& call, bool is_backward) {
+  if (call.in_runs()) {
+    in_runs(call, is_backward);
+  } else {
+    in_blocks(call);
   }
-  for (std::size_t r = 0; r < keys.ranks.size(); ++r) pieces.push_back({static_cast<int>(r), 0, &keys.ranks[r]});
-  const ShardWork work = shard_work(queries, keys, layer.mask, prefix);
-  for (std::int64_t s = 0; s < ranks; ++s) {
+}
+
+void Schedule::in_runs(const RingCall& call, bool is_backward) {
+  ShardRuns made = runs_of(call.keys);
+  runs = std::move(made.runs);
+  std::vector<std::int64_t> taken(call.keys.ranks.size());
+  for (std::size_t n = 0; n < made.owners.size(); ++n) {
+    std::int64_t& first = taken[index(made.owners[n])];
+    pieces.push_back({static_cast<int>(made.owners[n]), first, &runs.ranks[n], n});
+    first += pieces.back().count();
+  }
+  const ShardWork work = shard_work(call.queries, runs, call.layer.mask, call.inputs.prefix);
+  for (std::int64_t p = 0; p < std::ssize(pieces); ++p) {
     turns.emplace_back();
-    for (std::int64_t r = 0; r < ranks; ++r) {
-      const std::int64_t p = (r - s + ranks) % ranks;
-      turns.back().push_back(work.pairs_of(r, p) > 0 ? p : -1);
-    }
+    for (std::int64_t r = 0; r < call.ranks; ++r) turns.back().push_back(work.pairs_of(r, p) > 0 ? p : -1);
   }
+  if (!is_backward) std::ranges::reverse(turns);
+}
+
+void Schedule::in_blocks(const RingCall& call) {
+  const std::int64_t ranks = call.ranks;
+  for (std::size_t r = 0; r < call.keys.ranks.size(); ++r) {
+    pieces.push_back({static_cast<int>(r), 0, &call.keys.ranks[r], r});
+  }
+  const ShardWork work = shard_work(call.queries, call.keys, call.layer.mask, call.inputs.prefix);
+  std::vector<std::vector<std::int64_t>> of_pieces(pieces.size());
+  for (std::int64_t r = 0; r < ranks; ++r) {
+    std::vector<std::int64_t> taken;
+    for (std::int64_t s = 0; s < ranks; ++s) {
+      const std::int64_t p = (r - s + ranks) % ranks;
+      if (work.pairs_of(r, p) > 0) taken.push_back(p);
+    }
+    if (!taken.empty() && taken.back() != r) {
+      std::vector<std::int64_t>& last = of_pieces[index(taken.back())];
+      if (last.empty()) last = cut(taken.back(), call.part_rows);
+      taken.pop_back();
+      taken.insert(taken.end(), last.begin(), last.end());
+    }
+    if (taken.size() > turns.size()) turns.resize(taken.size(), std::vector<std::int64_t>(index(ranks), -1));
+    for (std::size_t t = 0; t < taken.size(); ++t) turns[t][index(r)] = taken[t];
+  }
+}
+
+std::vector<std::int64_t> Schedule::cut(std::int64_t p, std::int64_t part_rows) {
+  const Piece whole = pieces[index(p)];
+  const std::int64_t count = std::clamp<std::int64_t>(whole.count() / part_rows, 1, kMostParts);
+  std::vector<std::int64_t> out;
+  for (std::int64_t n = 0; n < count; ++n) {
+    const std::int64_t first = whole.count() * n / count;
+    const std::int64_t end = whole.count() * (n + 1) / count;
+    parts.push_back(rows_of(*whole.rows, first, end));
+    out.push_back(std::ssize(pieces));
+    pieces.push_back({whole.owner, first, &parts.back(), whole.block});
+  }
+  return out;
 }
 
 std::vector<std::int64_t> Schedule::of_rank(int rank) const {
@@ -91,6 +141,7 @@ void RingCall::check(Digest& digest) const {
              "to " + std::to_string(of->ranks.size()));
     }
   }
+  if (part_rows < 1) refuse("part_rows", "be 1 or more", std::to_string(part_rows));
   if (queries.documents != keys.documents || queries.axes != keys.axes) {
     refuse("key_sharding", "have the documents and axes of sharding", "of others");
   }
@@ -120,6 +171,7 @@ void RingCall::check(Digest& digest) const {
   digest.add_sharding(queries);
   digest.add_sharding(keys);
   for (const DType dtype : {q.dtype, k.dtype, v.dtype}) digest.add_number(static_cast<std::int64_t>(dtype));
+  digest.add_number(part_rows);
   digest.add_number(inputs.prefix);
   digest.add_number(inputs.length.value_or(-1));
   digest.add_number((inputs.q_rotated ? 1 : 0) + (inputs.k_rotated ? 2 : 0) + (inputs.log_forget.empty() ? 0 : 4) +

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -23,23 +24,33 @@ struct Piece {
   int owner = 0;
   std::int64_t first = 0;  // among the owner's rows
   const Shard* rows = nullptr;
+  std::size_t block = 0;  // pieces of one are asked for together
   std::int64_t count() const { return std::ssize(rows->rows); }
 };
 
-// In turn s rank r has the keys of rank r - s. Of schemes that sum along the keys, runs of neighbouring rows: forward
-// from the last to the first, back from the first to the last.
+struct RingCall;
+
+// Rank r takes the keys of rank r, r - 1 and so on; the last that it needs in parts, so that where sending takes
+// longer, what is still to be computed when all has come is a part. Of schemes that sum along the keys, runs of
+// neighbouring rows: forward from the last to the first, back from the first to the last.
 struct Schedule {
   Sharding runs{};
+  std::deque<Shard> parts{};
   std::vector<Piece> pieces{};
   std::vector<std::vector<std::int64_t>> turns{};  // [turn][rank]: a piece, or -1
 
-  Schedule(const LayerPlan& layer, const Sharding& queries, const Sharding& keys, std::int64_t prefix, bool in_runs,
-           bool is_backward);
+  Schedule(const RingCall& call, bool is_backward);
   Schedule(const Schedule&) = delete;
   Schedule& operator=(const Schedule&) = delete;
 
   // Those that a rank needs, in order.
   std::vector<std::int64_t> of_rank(int rank) const;
+
+ private:
+  void in_runs(const RingCall& call, bool is_backward);
+  void in_blocks(const RingCall& call);
+  // Numbers of the parts of a piece.
+  std::vector<std::int64_t> cut(std::int64_t p, std::int64_t part_rows);
 };
 
 std::int64_t row_bytes(const ConstTensorView& x);
@@ -54,6 +65,7 @@ struct RingCall {
   ConstTensorView q, k, v;
   const LayerWeights& weights;
   const LayerInputs& inputs;
+  std::int64_t part_rows;
   int rank = rank_of(comm);
   int ranks = ranks_of(comm);
 
@@ -88,7 +100,8 @@ RingCall ring_call(MPI_Comm comm, const char* where, const LayerPlan& layer, con
           .k = args.local.k,
           .v = args.local.v,
           .weights = args.local.weights,
-          .inputs = args.local.inputs};
+          .inputs = args.local.inputs,
+          .part_rows = args.part_rows};
 }
 
 // One row of zeros in place of each tensor: what the kernels say of it they say of all.

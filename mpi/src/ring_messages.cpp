@@ -89,7 +89,7 @@ void Keys::ask(std::int64_t n) {
 const Arrived& Keys::take(std::int64_t n) {
   if (n > 0) arrived_[index(n - 1)].memory.clear();
   ask(n);
-  if (n + 1 < count()) ask(n + 1);
+  for (std::int64_t next = n + 1; next < count() && block_of(next) == block_of(n + 1); ++next) ask(next);
   arrived_[index(n)].requests.wait();
   return arrived_[index(n)];
 }

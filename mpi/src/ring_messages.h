@@ -49,7 +49,7 @@ struct Arrived {
   Requests requests{};
 };
 
-// The pieces that this rank needs, one after another, the next on its way meanwhile.
+// The pieces that this rank needs, one after another, the next block on its way meanwhile.
 class Keys {
  public:
   // Sends this rank's own to all others that need any.
@@ -72,6 +72,7 @@ class Keys {
     std::int64_t row_bytes;
   };
   void ask(std::int64_t n);
+  std::size_t block_of(std::int64_t n) const { return schedule_.pieces[index(needed_[index(n)])].block; }
   static ConstTensorView of(ConstTensorView x, const Arrived& one, std::size_t which);
 
   const RingCall& call_;

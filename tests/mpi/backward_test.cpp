@@ -296,6 +296,7 @@ TEST(MpiBackward, WhatOneRankRefusesAllRefuse) {
     args.sharding = &more;
   });
   refused("sharding must deal to", [](auto& args) { args.sharding = nullptr; });
+  refused("part_rows must be 1 or more but is 0", [](auto& args) { args.part_rows = 0; });
   if (ranks() > 1) {
     const std::string differ =
         "[mpi::attend_ring_backward] layer, shardings, dtypes and inputs must be the same on all ranks but is another "
@@ -303,6 +304,7 @@ TEST(MpiBackward, WhatOneRankRefusesAllRefuse) {
         last + " than on rank 0";
     EXPECT_EQ(said([](auto& args) { args.local.d_k = {}; }), differ);
     EXPECT_EQ(said([](auto& args) { args.local.inputs.length = 7; }), differ);
+    EXPECT_EQ(said([](auto& args) { args.part_rows = 4; }), differ);
     EXPECT_EQ(said([&](auto& args) { args.local.k.dtype = args.local.v.dtype = DType::f16; }), differ);
     // One calls the forward pass meanwhile: neither waits for the other.
     EXPECT_NE(error_of([&] {

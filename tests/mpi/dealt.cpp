@@ -129,6 +129,7 @@ Results Dealt::run() {
                               .lse = tensor(made.lse.data(), {q_rows, layer.heads}),
                               .parallel = {.threads = 1}},
                     .sent = &made.sent,
+                    .part_rows = 3,  // so that few rows come in parts too
                     .carries = &made.carries});
   return made;
 }
@@ -173,7 +174,8 @@ BackwardResults Dealt::run_backward(const Results& forward, const Tensor& d_out,
                                        .d_weights = named,
                                        .parallel = {.threads = 1}},
                              .carries = forward.carries,
-                             .sent = &made.sent};
+                             .sent = &made.sent,
+                             .part_rows = 3};
   if (!call.inputs.log_forget.empty()) args.local.d_log_forget = tensor(made.gates.data(), {k_rows, layer.heads});
   spoil(args);
   mpi::attend_ring_backward(MPI_COMM_WORLD, layer, args);

@@ -32,6 +32,9 @@ struct RingArgs {
   // documents are the shardings'.
   AttendArgs local{};
   std::int64_t* sent = nullptr;  // written, where it is given: bytes of keys and values that went to others
+  // The last block of keys that a rank needs comes in up to 4 parts of so many rows or more, as messages of their own,
+  // so that where sending takes longer, little is left to be computed when all has come. The same on all ranks.
+  std::int64_t part_rows = 1024;
   // Written, where it is given: what attend_ring_backward takes of schemes that sum along the keys; else empty.
   std::vector<float>* carries = nullptr;
 };
@@ -50,7 +53,8 @@ struct RingBackwardArgs {
   // d_v and d_log_forget by all ranks alike. All lie one after another in memory, but d_weights.
   AttendBackwardArgs local{};
   std::span<const float> carries{};
-  std::int64_t* sent = nullptr;  // written, where it is given: bytes that went to others
+  std::int64_t* sent = nullptr;   // written, where it is given: bytes that went to others
+  std::int64_t part_rows = 1024;  // as in RingArgs
 };
 
 // attend_backward over all ranks' keys, which travel once more; gradients of them go back to their owners, a turn
