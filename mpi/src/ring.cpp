@@ -52,7 +52,7 @@ void Ring::run() const {
   part_layer.sinks = false;
   AttendArgs call = args.local;
   call.weights.sinks = {};
-  call.keep_going = moving(comm);
+  call.keep_going = coming.moving();
   struct Summed {
     std::vector<float> out, lse;
   };

@@ -261,7 +261,7 @@ void Backward::run() const {
       call.carry = tensor(before, {q_rows(), layer.heads});
       call.d_carry = tensor(d_carry.data(), {q_rows(), layer.heads});
     }
-    call.keep_going = moving(comm);
+    call.keep_going = coming.moving();
     (void)attend_backward(layer, call);
     add(sum_q.data(), d_q);
     for (std::size_t n = 0; n < sums.numbers.size(); ++n) {

@@ -32,18 +32,6 @@ void Requests::wait() {
   all.clear();
 }
 
-std::function<bool()> moving(MPI_Comm comm) {
-  return [comm, caller = std::this_thread::get_id(), last = std::chrono::steady_clock::time_point{}]() mutable {
-    if (std::this_thread::get_id() != caller) return true;
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last < kBetween) return true;
-    last = now;
-    int is_there = 0;
-    MPI_Iprobe(MPI_ANY_SOURCE, kKeys, comm, &is_there, MPI_STATUS_IGNORE);
-    return true;
-  };
-}
-
 Keys::Keys(const RingCall& call, const Schedule& schedule)
     : call_(call), schedule_(schedule), needed_(schedule.of_rank(call.rank)), arrived_(needed_.size()) {
   const auto add = [&](const void* data, std::int64_t bytes) {
@@ -72,6 +60,7 @@ Keys::Keys(const RingCall& call, const Schedule& schedule)
 void Keys::ask(std::int64_t n) {
   Arrived& to = arrived_[index(n)];
   if (to.piece != nullptr) return;
+  asked_ = n + 1;
   to.piece = &schedule_.pieces[index(needed_[index(n)])];
   for (const Travelling& one : tensors_) {
     if (to.piece->owner == call_.rank) {
@@ -89,9 +78,32 @@ void Keys::ask(std::int64_t n) {
 const Arrived& Keys::take(std::int64_t n) {
   if (n > 0) arrived_[index(n - 1)].memory.clear();
   ask(n);
-  for (std::int64_t next = n + 1; next < count() && block_of(next) == block_of(n + 1); ++next) ask(next);
+  allowed_ = std::min(n + 2, count());
+  while (allowed_ < count() && block_of(allowed_) == block_of(allowed_ - 1)) ++allowed_;
+  if (n + 1 < count() && block_of(n + 1) != block_of(n)) ask(n + 1);
   arrived_[index(n)].requests.wait();
+  if (n + 1 < count()) ask(n + 1);
   return arrived_[index(n)];
+}
+
+void Keys::advance() {
+  std::vector<MPI_Request>& last = arrived_[index(asked_ - 1)].requests.all;
+  int is_done = 0;
+  require(call_.where, MPI_Testall(static_cast<int>(last.size()), last.data(), &is_done, MPI_STATUSES_IGNORE));
+  if (is_done != 0 && asked_ < allowed_) ask(asked_);
+  int is_there = 0;  // what is sent moves too
+  require(call_.where, MPI_Iprobe(MPI_ANY_SOURCE, kKeys, call_.comm, &is_there, MPI_STATUS_IGNORE));
+}
+
+std::function<bool()> Keys::moving() {
+  return [this, caller = std::this_thread::get_id(), last = std::chrono::steady_clock::time_point{}]() mutable {
+    if (std::this_thread::get_id() != caller) return true;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last < kBetween) return true;
+    last = now;
+    advance();
+    return true;
+  };
 }
 
 ConstTensorView Keys::of(ConstTensorView x, const Arrived& one, std::size_t which) {

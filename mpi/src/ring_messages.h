@@ -37,10 +37,6 @@ struct Requests {
   void wait();
 };
 
-// Messages move only while their rank calls MPI (MPI-3.1, 3.5), so a kernel that computes for long asks this as it
-// goes: for AttendArgs::keep_going and AttendBackwardArgs. Calls MPI on the thread that made it alone. Always true.
-std::function<bool()> moving(MPI_Comm comm);
-
 // One piece here: its rows of each tensor, own or received.
 struct Arrived {
   const Piece* piece = nullptr;
@@ -58,6 +54,9 @@ class Keys {
   std::int64_t count() const { return std::ssize(needed_); }
   // The n-th; those before it are gone.
   const Arrived& take(std::int64_t n);
+  // Messages move only while their rank calls MPI (MPI-3.1, 3.5), so a kernel that computes for long asks this as it
+  // goes: for AttendArgs::keep_going and AttendBackwardArgs. Calls MPI on the thread that made it alone. Always true.
+  std::function<bool()> moving();
   // k, v and what of the inputs goes with them, of a piece that was taken.
   ConstTensorView k(const Arrived& one) const { return of(call_.k, one, 0); }
   ConstTensorView v(const Arrived& one) const { return of(call_.v, one, 1); }
@@ -72,6 +71,8 @@ class Keys {
     std::int64_t row_bytes;
   };
   void ask(std::int64_t n);
+  // Parts of a block are asked for one by one, or they would come side by side, and all at the end.
+  void advance();
   std::size_t block_of(std::int64_t n) const { return schedule_.pieces[index(needed_[index(n)])].block; }
   static ConstTensorView of(ConstTensorView x, const Arrived& one, std::size_t which);
 
@@ -80,6 +81,8 @@ class Keys {
   std::vector<Travelling> tensors_;
   std::vector<std::int64_t> needed_;
   std::vector<Arrived> arrived_;
+  std::int64_t asked_ = 0;  // from the first
+  std::int64_t allowed_ = 0;
   Requests sending_;
 };
 
