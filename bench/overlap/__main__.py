@@ -23,7 +23,7 @@ import links
 
 HERE = pathlib.Path(__file__).parent
 # ranks, tokens, megabits a second: sending is the larger part, which other work on the machine disturbs least
-CASES = [(2, 8192, 25), (2, 8192, 50), (4, 16384, 50)]
+CASES = [(2, 8192, 25), (2, 8192, 50), (4, 16384, 50), (4, 16384, 100)]
 
 
 def measured(case: dict[str, Any]) -> list[list[float]]:
