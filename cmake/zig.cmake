@@ -35,7 +35,9 @@ if(NOT EXISTS ${headers})
   foreach(library fmt rapidjson CLI)
     file(CREATE_LINK /usr/include/${library} ${headers}/${library} SYMBOLIC)
   endforeach()
-  file(GLOB pythons /usr/include/${architecture}-linux-gnu/python3.*)
+  # The halves of x86-64 and AArch64 differ in how CPython itself does arithmetic, in nothing that an extension sees
+  # (compared for Debian's 3.11 and 3.13), so that this machine's serve either.
+  file(GLOB pythons /usr/include/${CMAKE_HOST_SYSTEM_PROCESSOR}-linux-gnu/python3.*)
   foreach(python ${pythons})
     cmake_path(GET python FILENAME name)
     file(MAKE_DIRECTORY ${headers}/${architecture}-linux-gnu)

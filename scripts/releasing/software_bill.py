@@ -38,16 +38,26 @@ def parts(making):
     rapid = defined("/usr/include/rapidjson/rapidjson.h", *[f"RAPIDJSON_{level}_VERSION" for level in ("MAJOR", "MINOR", "PATCH")])
     command_line = defined("/usr/include/CLI/Version.hpp", "CLI11_VERSION")
     nanobind, zig = of_python(making, "nanobind"), of_python(making, "ziglang")
-    libc, compiler = of_debian("libc6-dev"), of_debian("libstdc++-12-dev")
-    return {
+    known = {
         "fmt": part("fmt", fmt_version(), "MIT", f"pkg:github/fmtlib/fmt@{fmt_version()}"),
         "rapidjson": part("RapidJSON", rapid, "MIT", f"pkg:github/Tencent/rapidjson@v{rapid}"),
         "cli11": part("CLI11", command_line, "BSD-3-Clause", f"pkg:github/CLIUtils/CLI11@v{command_line}"),
         "nanobind": part("nanobind", nanobind, "BSD-3-Clause", f"pkg:pypi/nanobind@{nanobind}"),
         "libc++": part("libc++ of Zig", zig, "Apache-2.0 WITH LLVM-exception", f"pkg:pypi/ziglang@{zig}"),
-        "glibc": part("glibc", libc, "LGPL-2.1-or-later", f"pkg:deb/debian/libc6-dev@{libc}"),
-        "libstdc++": part("libstdc++", compiler, "GPL-3.0-or-later WITH GCC-exception-3.1", f"pkg:deb/debian/libstdc++-12-dev@{compiler}"),
     }
+    for suffix in ("", ARM) if any(path.name.endswith("-linux-aarch64") for path in making.out.iterdir()) else ("",):
+        known |= compiler_parts(suffix)
+    return known
+
+
+ARM = "-arm64-cross"  # of Debian's packages of the cross compiler
+
+
+def compiler_parts(suffix):
+    """The libraries of Debian's compiler, which a static command contains."""
+    parts_of = (("glibc", "libc6-dev", "LGPL-2.1-or-later"), ("libstdc++", "libstdc++-12-dev", "GPL-3.0-or-later WITH GCC-exception-3.1"))
+    return {name + suffix: part(name, of_debian(package + suffix), licence, f"pkg:deb/debian/{package}{suffix}@{of_debian(package + suffix)}")
+            for name, package, licence in parts_of}
 
 
 def contents(name):
@@ -55,8 +65,19 @@ def contents(name):
     if name.endswith(".whl"):
         return ("fmt", "rapidjson", "cli11", "nanobind", "libc++")
     if name.endswith((".deb", "-x86_64", "-aarch64")):
-        return ("fmt", "rapidjson", "cli11", "glibc", "libstdc++")
+        suffix = ARM if name.endswith("-aarch64") else ""
+        return ("fmt", "rapidjson", "cli11", f"glibc{suffix}", f"libstdc++{suffix}")
     return ()
+
+
+# Judges by the schema that CycloneDX's own library has, formats of dates and names of licences included.
+VALIDATE = """
+import sys
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+found = JsonStrictValidator(SchemaVersion.V1_5).validate_str(open(sys.argv[1]).read(), all_errors=True)
+sys.exit("\\n".join(map(str, found)) if found else 0)
+"""
 
 
 def make(making):
@@ -82,4 +103,6 @@ def make(making):
         "components": files + [known[one] for one in known if one in used],
         "dependencies": [{"ref": whole, "dependsOn": [file["name"] for file in files]}, *edges],
     }
-    (making.out / f"posenc-{making.version}.cdx.json").write_text(json.dumps(bill, indent=1) + "\n")
+    path = making.out / f"posenc-{making.version}.cdx.json"
+    path.write_text(json.dumps(bill, indent=1) + "\n")
+    making.judge("-c", VALIDATE, path)

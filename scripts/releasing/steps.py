@@ -27,7 +27,8 @@ class Making:
         self.epoch = run("git", "-C", root, "log", "-1", "--format=%ct").strip()
         self.launcher = os.environ.get("CMAKE_CXX_COMPILER_LAUNCHER", "")
         run(root / "scripts/install_dependencies", "build")
-        print(run(root / "scripts/install_environment", "releasing", root / "scripts/releasing/requirements.txt"), end="")
+        for name, wanted in (("releasing", "requirements.txt"), ("releasing-judges", "judge_requirements.txt")):
+            print(run(root / "scripts/install_environment", name, root / "scripts/releasing" / wanted), end="")
         self.source = self.unpack()
         # Where things are built must not show in them; times are those of the commit; nothing depends on who builds.
         self.environment = {**os.environ, "SOURCE_DATE_EPOCH": self.epoch, "LC_ALL": "C", "TZ": "UTC",
@@ -58,6 +59,10 @@ class Making:
 
     def python(self, *words, cwd=None):
         return run(self.root / "build/releasing/bin/python3", *words, cwd=cwd, env=self.environment)
+
+    def judge(self, *words):
+        """By the environment that judges what was made."""
+        return run(self.root / "build/releasing-judges/bin/python3", *words, env=self.environment)
 
     def zig(self):
         place = self.python("-c", "import ziglang; print(ziglang.__path__[0])").strip()
