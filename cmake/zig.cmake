@@ -35,8 +35,8 @@ if(NOT EXISTS ${headers})
   foreach(library fmt rapidjson CLI)
     file(CREATE_LINK /usr/include/${library} ${headers}/${library} SYMBOLIC)
   endforeach()
-  # The halves of x86-64 and AArch64 differ in how CPython itself does arithmetic, in nothing that an extension sees
-  # (compared for Debian's 3.11 and 3.13), so that this machine's serve either.
+  # The halves of x86-64 and AArch64 differ in four macros of CPython's own arithmetic, of wchar_t and of how well it is
+  # supported (compared for Debian's 3.11 and 3.13), in nothing that an extension sees: this machine's serve either.
   file(GLOB pythons /usr/include/${CMAKE_HOST_SYSTEM_PROCESSOR}-linux-gnu/python3.*)
   foreach(python ${pythons})
     cmake_path(GET python FILENAME name)
