@@ -161,8 +161,8 @@ nb::dict reference_backward_call(const LayerPlan& layer, nb::handle q, nb::handl
 }
 
 // A call's tensors are kept in this frame, which outlives it.
-nb::object backward_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::handle v, nb::handle d_out,
-                         const nb::kwargs& given) {
+nb::object attend_linear_backward_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::handle v,
+                                       nb::handle d_out, const nb::kwargs& given) {
   const char* where = "attend_linear_backward";
   nb::dict keywords;
   keywords.update(given);
@@ -243,7 +243,7 @@ void bind_linear(nb::module_& m) {
       "are written. Returns a dict by these words; 'd_weights' is a dict by name.\n\n"
       "Gradients are the same to the bit for any number of threads. ValueError, before anything is written, for what "
       "does not fit. The GIL is released; Ctrl-C ends the call.",
-      &backward_call, nb::arg("layer"), nb::arg("q"), nb::arg("k"), nb::arg("v"), nb::arg("d_out"),
+      &attend_linear_backward_call, nb::arg("layer"), nb::arg("q"), nb::arg("k"), nb::arg("v"), nb::arg("d_out"),
       nb::arg("keywords"));
   m.def("_reference_attend_linear", &reference_call, nb::arg("layer"), nb::arg("q"), nb::arg("k"), nb::arg("v"),
         nb::arg("keywords"),
