@@ -1,5 +1,6 @@
 """The wheels: one for each Python that has an interface of its own, one for all from 3.12 on (abi3), each for x86-64 and,
 cross-compiled, for AArch64. The compiler is Zig's Clang with the C library of manylinux_2_28; auditwheel judges and names."""
+import json
 import os
 import pathlib
 import shutil
@@ -20,6 +21,9 @@ if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")): 
 try: import ensurepip, venv
 except ImportError: sys.exit("has no venv and ensurepip")
 """
+
+# The backend that pyproject.toml names, without pip, which takes no settings before 23.1.
+BUILD = "import json, sys, scikit_build_core.build as b; b.build_wheel(sys.argv[1], json.loads(sys.argv[2]))"
 
 
 def places(version):
@@ -79,9 +83,8 @@ def make_one(making, interface, python, architecture):
                 "cmake.define.CMAKE_TOOLCHAIN_FILE": making.source / "cmake/zig.cmake",
                 "cmake.define.POSENC_ZIG": making.zig(), "cmake.define.POSENC_ZIG_TARGET": f"{architecture}-linux-gnu.{GLIBC}",
                 "cmake.define.CMAKE_CXX_COMPILER_LAUNCHER": making.launcher, **more}
-    words = [word for name, value in settings.items() for word in ("-C", f"{name}={value}")]
-    run(environment_of(making, interface, python), "-m", "pip", "wheel", making.source, "--no-deps", "--no-index",
-        "--no-build-isolation", "-w", made, *words, env={**making.environment, **variables})
+    run(environment_of(making, interface, python), "-c", BUILD, made, json.dumps({name: str(value) for name, value in settings.items()}),
+        cwd=making.source, env={**making.environment, **variables})
     wheel, = made.glob("*.whl")
     print(making.python("-m", "auditwheel", "show", wheel), end="")
     making.python("-m", "auditwheel", "repair", "--plat", f"{PLATFORM}_{architecture}", "-w", making.out, wheel)
