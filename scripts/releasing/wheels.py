@@ -43,7 +43,7 @@ def find_python(versions):
             tried = subprocess.run([place, "-c", ABLE, version], capture_output=True, text=True, check=False)
             if tried.returncode == 0:
                 return place, wrong
-            wrong.append(f"{place} {tried.stderr.strip().splitlines()[-1] if tried.stderr.strip() else 'does not run'}")
+            wrong.append(f"{place} {tried.stderr.strip().splitlines()[0] if tried.stderr.strip() else 'does not run'}")
     return None, wrong or [f"there is no Python {' or '.join(versions)}"]
 
 
