@@ -135,8 +135,7 @@ class Pass {
   float* scale() const { return part(3); }
   float* max() const { return part(3) + kHeads; }
   float* sum() const { return part(3) + 2 * kHeads; }
-  float* angles() const { return part(4); }   // [kTile][kHeadDim]
-  float* weights() const { return part(6); }  // [kTile][kHeads]
+  float* angles() const { return part(4); }  // [kTile][kHeadDim]
 
   // 64 rows of keys or of values, as attend hands them to the kernels, with what is prefetched beside them.
   DecodeLanes tile(const char* data, std::int64_t key, const Way& way) const {
@@ -165,7 +164,7 @@ class Pass {
 
   // The same of a quantised cache, with a scale for each token and head where the codes have none among them.
   DecodeCodes codes_of(const DecodeLanes& lanes) const {
-    DecodeCodes out{.of = lanes, .codes = *stored_.codes, .weights = weights()};
+    DecodeCodes out{.of = lanes, .codes = *stored_.codes};
     if (!stored_.has_scales) return out;
     out.scale = scales_.data();
     out.scale_row = kKeyHeads;

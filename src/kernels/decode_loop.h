@@ -12,10 +12,10 @@
 // else is multiplied at the same time changes no sum. Some rows of all heads are read before the next ones, so that
 // memory is read nearly in its order where the heads of a token lie together; prefetches follow that order too.
 //
-// attend takes it where the queries of a KV head (tokens times GQA group) fill at most half of a register
-// (cpu/attend/lane_block.cpp, is_decode): up to 8 in AVX-512, 4 in AVX2, 2 in NEON. More, and all of the scalar
-// kernels, are multiplied by product_loop.h, in floats or pairs (pairs.h). QK^T of queries and keys in bfloat16 that
-// nothing rotates is in pairs here too, by avx512_bf16: decode_dots_of with the factors of pairs_avx512.cpp. Linear
+// attend takes it where the queries of a KV head (tokens times GQA group) are few (cpu/attend/lane_block.cpp,
+// is_decode): up to 24 in AVX-512, or 32 beside keys of 16 bits, 12 or 16 in AVX2, 4 in NEON. More, and all of the
+// scalar kernels, are multiplied by product_loop.h, in floats or pairs (pairs.h). QK^T of queries and keys in bfloat16
+// that nothing rotates is in pairs here too, by avx512_bf16: decode_dots_of with the factors of pairs_avx512.cpp. Linear
 // attention's step takes decode_weighted alone. Interface: attention.h. Measured: docs/performance.md.
 #pragma once
 
@@ -118,6 +118,14 @@ void for_rows_and_lanes(const DecodeLanes& x, const Use& use) noexcept {
   }
 }
 
+// What rows are multiplied with as a whole: nothing, or row r of head h with scale[r row + h head] (Codes).
+struct Unscaled {};
+struct RowScales {
+  const float* scale;
+  std::int64_t row;
+  std::int64_t head;
+};
+
 // What decode_dots multiplies: floats, of elements of any type.
 template <class Vector, auto kType>
 struct DecodeFloats {
@@ -165,8 +173,8 @@ void load_pairs(const void* a, const LoadRotation& rotation, std::int64_t p, Cou
 // RoPE is applied in registers. Keys that were rotated before, written as floats and read again, cost 1.2 to 1.8 times
 // a call without RoPE from memory, where this costs 1.0 to 1.4 (docs/performance.md). Flattened, since a step that is
 // called from several places is a function otherwise, and its sums are in memory.
-template <class Factors, PairsOnLoad kPairs>
-[[gnu::flatten]] void decode_dots_of(const DecodeLanes& x, typename Factors::B of_lanes) noexcept {
+template <class Factors, PairsOnLoad kPairs, class Scales = Unscaled>
+[[gnu::flatten]] void decode_dots_of(const DecodeLanes& x, typename Factors::B of_lanes, Scales scales = {}) noexcept {
   using V = typename Factors::V;
   for_rows_and_lanes<V>(x, [&]<int kRows>(std::int64_t row, std::int64_t h, std::int64_t l) noexcept {
     const char* const a = row_of<V, Factors::kElement>(x, row, h);
@@ -222,7 +230,16 @@ template <class Factors, PairsOnLoad kPairs>
       });
       for_channels<Factors, kRows>(of.first + 2 * of.pairs, depth, ahead, as_they_lie);
     }
-    V::store_sums(x.c + row * x.lanes + l, x.lanes, sums);
+    float* const c = x.c + row * x.lanes + l;
+    if constexpr (__is_same(Scales, Unscaled)) {
+      V::store_sums(c, x.lanes, sums);
+    } else {
+      const float* const own = scales.scale + row * scales.row + h * scales.head;
+      V::store_sums(c, x.lanes, sums, [=](std::int64_t r, auto four) noexcept {
+        const float scale = own[r * scales.row];
+        return four * decltype(four){scale, scale, scale, scale};
+      });
+    }
   });
 }
 
@@ -242,8 +259,8 @@ void scale_rows(const DecodeLanes& x) noexcept {
 }
 
 // The weights of some rows stay in registers, and their channels pass by.
-template <class V, auto kElement>
-void decode_weighted_of(const DecodeLanes& x) noexcept {
+template <class V, auto kElement, class Scales = Unscaled>
+void decode_weighted_of(const DecodeLanes& x, [[maybe_unused]] Scales scales = {}) noexcept {
   using Floats = typename V::Floats;
   if (x.scale != nullptr) scale_rows<V>(x);
   for_rows_and_lanes<V>(x, [&]<int kRows>(std::int64_t row, std::int64_t h, std::int64_t l) noexcept {
@@ -256,6 +273,11 @@ void decode_weighted_of(const DecodeLanes& x) noexcept {
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
       for (int lane = 0; lane < kDecodeLanes; ++lane) weights[r][lane] = V::all(x.p[(row + r) * x.lanes + l + lane]);
+      if constexpr (!__is_same(Scales, Unscaled)) {
+        const Floats scale = V::keep(V::all(scales.scale[(row + r) * scales.row + h * scales.head]));
+#pragma GCC unroll 4
+        for (Floats& weight : weights[r]) weight = V::mul(weight, scale);
+      }
     }
     Fetched ahead = fetched<V, kElement>(x, row, h);
     for_channels<DecodeFloats<V, kElement>, kRows>(0, depth, ahead, [&](std::int64_t k, auto count) noexcept {
@@ -275,11 +297,11 @@ void decode_weighted_of(const DecodeLanes& x) noexcept {
 }
 
 // RoPE on load or not, and its pairing, chosen once a call.
-template <class Factors>
-void decode_dots_of_floats(const DecodeLanes& x) noexcept {
-  if (x.rotation.cos == nullptr) return decode_dots_of<Factors, PairsOnLoad::none>(x, x.b);
-  if (x.rotation.interleaved) return decode_dots_of<Factors, PairsOnLoad::interleaved>(x, x.b);
-  decode_dots_of<Factors, PairsOnLoad::half>(x, x.b);
+template <class Factors, class Scales = Unscaled>
+void decode_dots_of_floats(const DecodeLanes& x, Scales scales = {}) noexcept {
+  if (x.rotation.cos == nullptr) return decode_dots_of<Factors, PairsOnLoad::none>(x, x.b, scales);
+  if (x.rotation.interleaved) return decode_dots_of<Factors, PairsOnLoad::interleaved>(x, x.b, scales);
+  decode_dots_of<Factors, PairsOnLoad::half>(x, x.b, scales);
 }
 
 // AttentionKernels::decode_dots: QK^T of decode, from a KV cache of f32, f16 or bf16.

@@ -242,7 +242,6 @@ void codes(Random& random, Codes type, std::int64_t bytes, std::int64_t count) {
 
   constexpr std::int64_t kLanes = kHeads * kDecodeLanes;
   std::vector<float> p(kRows * kLanes);
-  std::vector<float> weights(kRows * kLanes);
   std::vector<float> out(static_cast<std::size_t>(kLanes * count));
   for (float& x : p) x = random.number();
   for (float& x : out) x = random.number();
@@ -262,8 +261,7 @@ void codes(Random& random, Codes type, std::int64_t bytes, std::int64_t count) {
                            .scale_head = 1,
                            .zero = has_zeros ? zero.data() : nullptr,
                            .zero_row = kHeads,
-                           .zero_head = 1,
-                           .weights = weights.data()});
+                           .zero_head = 1});
   print("weighted codes", static_cast<int>(type) * 1000 + count, out);
 }
 

@@ -58,9 +58,7 @@ DecodeProducts::DecodeProducts(const AttendCall& call, std::pmr::memory_resource
       of_values_(memory),
       cos_(index(std::max(kTileKeys, kMaxLanes)), memory),
       queries_(memory),
-      rows_(memory),
-      weights_(memory) {
-  if (call.v.is_quantised()) weights_.resize(index(kTileKeys * call.max_lanes));
+      rows_(memory) {
   if (takes_floats(call.k)) reserve_rows();
   if (call.rotations.empty()) return;
   for (AngleTables* tables : {&steps_, &of_keys_, &of_values_}) tables->reserve(call.rotations.size());
@@ -351,7 +349,6 @@ void DecodeProducts::add_values_of(LaneBlock& block, KeyTile& tile, const Heads&
     product.p = p + first * block.lanes + lane;
     product.out = block.out.data() + lane * channels;
     if (first == 0) product.scale = rescale + lane;
-    codes.weights = weights_.data();
     if (are_codes) return call_.kernels.codes->decode_weighted(codes);
     call_.attention.decode_weighted(product);
   };

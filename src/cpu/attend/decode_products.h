@@ -65,7 +65,6 @@ class DecodeProducts final : public TileProducts {
   std::pmr::vector<const float*> cos_;  // of rows that rotate together
   std::pmr::vector<float> queries_;     // [lanes][head_dim], beside what decode_dots rotates
   std::pmr::vector<float> rows_;        // [kRotatedRows][kRotatedHeads][channels]
-  std::pmr::vector<float> weights_;     // [tile's keys][lanes], times the scales of values
 };
 
 }  // namespace posenc::cpu

@@ -2,8 +2,9 @@
 // decode_loop.h. Written once over a vector of floats V that loads codes (isa/codes_avx2.h), compiled once per
 // instruction set.
 //
-// Plain codes are multiplied as they are, and their scales come after, one multiplication for a score, or before, one
-// for a weight:
+// Plain codes are multiplied as they are, and their scales come after, one multiplication for four scores, or before,
+// one for a register of a weight; both in registers, where they cost less than in a pass of their own (a twelfth of
+// decode on int8):
 //
 //   c[r][l]   = scale[r][h] sum_k code[r][k] b[l][k]                        rotated on load or not: rotations are
 //   linear out[l][k] = sum_r code[r][k] (scale[r][h] p[r][l])  +  sum_r zero[r][h] p[r][l]
@@ -81,34 +82,10 @@ void decode_channel_rows(const ChannelCodeRows& x) noexcept {
   decode_channel_rows_of<V, Element::f32>(x);
 }
 
-// Four lanes, which every instruction set has: what is stored so may be loaded again at once, which lanes of a masked
-// store of AVX-512 may not.
-using FourFloats = float __attribute__((vector_size(16)));
-static_assert(sizeof(FourFloats) == kDecodeLanes * sizeof(float));
-
-// to[r][l] = scale[r][h] from[r][l], which may be `to`. What is read of x stands in registers: stores of bytes may be
-// to x for all that a compiler knows.
 template <class V>
-void scale_lanes(const DecodeCodes& x, const float* from, float* to) noexcept {
-  const std::int64_t rows = x.of.rows;
-  const std::int64_t heads = x.of.heads;
-  const std::int64_t each = x.of.each;
-  const std::int64_t after = x.of.lanes - heads * each;
-  const float fixed = x.fixed_scale;
-  const float* const scales = x.scale == nullptr ? &fixed : x.scale;
-  const std::int64_t scale_row = x.scale == nullptr ? 0 : x.scale_row;
-  const std::int64_t scale_head = x.scale == nullptr ? 0 : x.scale_head;
-  for (std::int64_t r = 0; r < rows; ++r, from += after, to += after) {
-    for (std::int64_t h = 0; h < heads; ++h) {
-      const float scale = scales[r * scale_row + h * scale_head];
-      for (std::int64_t l = 0; l < each; l += kDecodeLanes, from += kDecodeLanes, to += kDecodeLanes) {
-        FourFloats four;
-        __builtin_memcpy(&four, from, sizeof four);
-        four *= FourFloats{scale, scale, scale, scale};
-        __builtin_memcpy(to, &four, sizeof four);
-      }
-    }
-  }
+RowScales scales_of(const DecodeCodes& x) noexcept {
+  if (x.scale == nullptr) return {&x.fixed_scale, 0, 0};
+  return {x.scale, x.scale_row, x.scale_head};
 }
 
 // out[l] += sum_r zero[r][h] p[r][l], in all channels.
@@ -133,8 +110,11 @@ template <class V>
 void decode_dots_of_codes(const DecodeCodes& x) noexcept {
   with_codes(x.codes, [&]<Codes kCodes>() noexcept {
     if constexpr (kCodes != Codes::uint8 && kCodes != Codes::uint4) {  // those have zeros, and are values
-      decode_dots_of_floats<DecodeFloats<V, kCodes>>(x.of);
-      if constexpr (!are_blocks(kCodes)) scale_lanes<V>(x, x.of.c, x.of.c);
+      if constexpr (are_blocks(kCodes)) {
+        decode_dots_of_floats<DecodeFloats<V, kCodes>>(x.of);
+      } else {
+        decode_dots_of_floats<DecodeFloats<V, kCodes>>(x.of, scales_of<V>(x));
+      }
     }
   });
 }
@@ -143,12 +123,11 @@ void decode_dots_of_codes(const DecodeCodes& x) noexcept {
 template <class V>
 void decode_weighted_of_codes(const DecodeCodes& x) noexcept {
   with_codes(x.codes, [&]<Codes kCodes>() noexcept {
-    DecodeLanes of = x.of;
-    if constexpr (!are_blocks(kCodes)) {
-      scale_lanes<V>(x, of.p, x.weights);
-      of.p = x.weights;
+    if constexpr (are_blocks(kCodes)) {
+      decode_weighted_of<V, kCodes>(x.of);
+    } else {
+      decode_weighted_of<V, kCodes>(x.of, scales_of<V>(x));
     }
-    decode_weighted_of<V, kCodes>(of);
     if (x.zero != nullptr) add_zeros<V>(x);
   });
 }

@@ -100,7 +100,6 @@ struct DecodeCodes {
   std::int64_t zero_row = 0;
   std::int64_t zero_head = 0;
   float fixed_scale = 1.0F;
-  float* weights = nullptr;  // decode_weighted of plain codes: [rows][lanes], for its own use
 };
 
 struct CodeKernels {

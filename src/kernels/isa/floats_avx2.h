@@ -79,13 +79,15 @@ struct Avx2Floats {
     const __m256i first = _mm256_mullo_epi32(_mm256_cvttps_epi32(row), _mm256_set1_epi32(step));
     return _mm256_i32gather_ps(p, _mm256_add_epi32(first, lanes), sizeof(float));
   }
-  // Of each the sum of its lanes: p[0] ... p[3] of the first row, the next row `step` floats further on.
-  template <int kRows>
-  static void store_sums(float* p, std::int64_t step, const Floats (&of)[kRows][4]) noexcept {
-    for (const Floats(&row)[4] : of) {
-      const Floats sums = _mm256_hadd_ps(_mm256_hadd_ps(row[0], row[1]), _mm256_hadd_ps(row[2], row[3]));
-      _mm_storeu_ps(p, _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps(sums, 1)));
-      p += step;
+  // Of each the sum of its lanes: finished(0, sums) at p[0] ... p[3] of the first row, the next row `step` floats
+  // further on.
+  template <int kRows, class Finished = posenc::kernels::AsTheyAre>
+  static void store_sums(float* p, std::int64_t step, const Floats (&of)[kRows][4],
+                         const Finished& finished = {}) noexcept {
+    for (int r = 0; r < kRows; ++r) {
+      const Floats sums = _mm256_hadd_ps(_mm256_hadd_ps(of[r][0], of[r][1]), _mm256_hadd_ps(of[r][2], of[r][3]));
+      _mm_storeu_ps(p + r * step,
+                    finished(r, _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps(sums, 1))));
     }
   }
 

@@ -16,6 +16,7 @@ struct Avx512Floats {
   using Floats = __m512;
   using All = posenc::kernels::All;
   using Some = posenc::kernels::Some;
+  using AsTheyAre = posenc::kernels::AsTheyAre;
 
   // Whether an element lay halfway between two of bfloat16. Of arbitrary numbers one in 2^16 does.
   struct Bf16Doubt {
@@ -72,10 +73,12 @@ struct Avx512Floats {
     const __m512i first = _mm512_mullo_epi32(_mm512_cvttps_epi32(row), _mm512_set1_epi32(step));
     return _mm512_i32gather_ps(_mm512_add_epi32(first, lanes), p, sizeof(float));
   }
-  // Of each the sum of its lanes: p[0] ... p[3] of the first row, the next row `step` floats further on. Lanes are
-  // added as halves, halves of these, neighbours and neighbours of these: of 16 registers all at once, each step two
-  // permutes for two registers.
-  static void store_sums(float* p, std::int64_t step, const Floats (&of)[4][4]) noexcept {
+  // Of each the sum of its lanes: finished(0, sums) at p[0] ... p[3] of the first row, the next row `step` floats
+  // further on. Lanes are added as halves, halves of these, neighbours and neighbours of these: of 16 registers all at
+  // once, each step a permute and a blend, or two permutes, for two registers.
+  template <class Finished = AsTheyAre>
+  static void store_sums(float* p, std::int64_t step, const Floats (&of)[4][4],
+                         const Finished& finished = {}) noexcept {
     Floats quarters[4];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
@@ -83,19 +86,21 @@ struct Avx512Floats {
     }
     const Floats sums =
         pair_sums(pair_sums(quarters[0], quarters[1]), pair_sums(quarters[2], quarters[3]));  // a row in each quarter
-    _mm_storeu_ps(p, _mm512_castps512_ps128(sums));
-    _mm_storeu_ps(p + step, _mm512_extractf32x4_ps(sums, 1));
-    _mm_storeu_ps(p + 2 * step, _mm512_extractf32x4_ps(sums, 2));
-    _mm_storeu_ps(p + 3 * step, _mm512_extractf32x4_ps(sums, 3));
+    _mm_storeu_ps(p, finished(0, _mm512_castps512_ps128(sums)));
+    _mm_storeu_ps(p + step, finished(1, _mm512_extractf32x4_ps(sums, 1)));
+    _mm_storeu_ps(p + 2 * step, finished(2, _mm512_extractf32x4_ps(sums, 2)));
+    _mm_storeu_ps(p + 3 * step, finished(3, _mm512_extractf32x4_ps(sums, 3)));
   }
-  static void store_sums(float* p, std::int64_t, const Floats (&of)[1][4]) noexcept {
+  template <class Finished = AsTheyAre>
+  static void store_sums(float* p, std::int64_t, const Floats (&of)[1][4], const Finished& finished = {}) noexcept {
     __m128 quarters[4];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
       const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(of[0][i]), _mm512_extractf32x8_ps(of[0][i], 1));
       quarters[i] = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
     }
-    _mm_storeu_ps(p, _mm_hadd_ps(_mm_hadd_ps(quarters[0], quarters[1]), _mm_hadd_ps(quarters[2], quarters[3])));
+    const __m128 sums = _mm_hadd_ps(_mm_hadd_ps(quarters[0], quarters[1]), _mm_hadd_ps(quarters[2], quarters[3]));
+    _mm_storeu_ps(p, finished(0, sums));
   }
 
   static Floats load(const float* p, All) noexcept { return _mm512_loadu_ps(p); }
@@ -195,7 +200,7 @@ struct Avx512Floats {
  private:
   // Of a its halves added, of b likewise: 8 lanes each.
   static Floats half_sums(Floats a, Floats b) noexcept {
-    return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xEE));
+    return _mm512_add_ps(_mm512_mask_blend_ps(0xFF00, a, b), _mm512_shuffle_f32x4(a, b, 0x4E));
   }
   // Quarters 0 and 1, 2 and 3 of a added, of b likewise: 4 lanes each.
   static Floats quarter_sums(Floats a, Floats b) noexcept {

@@ -67,12 +67,13 @@ struct NeonFloats {
     vst1q_s32(first, vmulq_n_s32(vcvtq_s32_f32(row), step));
     return gather_by_lane(p, first);
   }
-  // Of each the sum of its lanes: p[0] ... p[3] of the first row, the next row `step` floats further on.
-  template <int kRows>
-  static void store_sums(float* p, std::int64_t step, const Floats (&of)[kRows][4]) noexcept {
-    for (const Floats(&row)[4] : of) {
-      vst1q_f32(p, vpaddq_f32(vpaddq_f32(row[0], row[1]), vpaddq_f32(row[2], row[3])));
-      p += step;
+  // Of each the sum of its lanes: finished(0, sums) at p[0] ... p[3] of the first row, the next row `step` floats
+  // further on.
+  template <int kRows, class Finished = posenc::kernels::AsTheyAre>
+  static void store_sums(float* p, std::int64_t step, const Floats (&of)[kRows][4],
+                         const Finished& finished = {}) noexcept {
+    for (int r = 0; r < kRows; ++r) {
+      vst1q_f32(p + r * step, finished(r, vpaddq_f32(vpaddq_f32(of[r][0], of[r][1]), vpaddq_f32(of[r][2], of[r][3]))));
     }
   }
 
