@@ -271,10 +271,17 @@ Orders visible_orders(const Mask& mask, std::int64_t prefix, std::int64_t order)
   return out;
 }
 
-// Lanes that fill at most half of a register: the rest of it would be multiplied for nothing.
+// Beside few lanes products along the lanes leave most of a register empty, and have too few sums at a time for the
+// time that one takes. They catch up at 6 queries of 4 heads in f32 and on codes, at 8 in 16 bits, whose keys and
+// values become floats in memory first; with AVX2's registers of 8 at half as many (docs/performance/decode.md). More
+// than 8 queries have not been measured. Lanes come in kDecodeLanes, which NEON's registers of 4 are.
 bool is_decode(const AttendCall& call, std::int64_t lanes) {
+  constexpr std::int64_t kMostQueries = 8;
   const std::int64_t wide = call.attention.register_lanes;
-  return call.may_decode && lanes <= wide / 2 && wide >= kernels::kDecodeLanes;
+  if (!call.may_decode || wide < kernels::kDecodeLanes || lanes > kMostQueries * call.group) return false;
+  if (wide == kernels::kDecodeLanes) return lanes <= wide;
+  const bool is_16_bit = !call.k.is_quantised() && call.k.element != kernels::Element::f32;
+  return lanes <= (is_16_bit ? 2 * wide : wide + wide / 2);
 }
 
 // `columns` and `products` are for terms that project queries (SineDistance), as wide as the widest of them.
