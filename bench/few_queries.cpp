@@ -1,0 +1,129 @@
+// Few queries over a KV cache (speculative decode, a batch's last tokens): 1 to 16 of 32 heads on 8 KV heads of 128
+// channels, already rotated or on load, on f32, bf16 and int8, in one process and in turn, on one thread. A query's
+// time over that of one query alone: above 1 is a cliff.
+//
+// usage: bench_few_queries [KEYS [ROUNDS]]
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "huge_memory.h"
+#include "posenc/attend.h"
+#include "posenc/cache.h"
+#include "taking_turns.h"
+
+namespace {
+
+using posenc::DType;
+using posenc::bench::Candidate;
+using posenc::bench::HugeMemory;
+
+constexpr std::int64_t kHeads = 32;
+constexpr std::int64_t kKvHeads = 8;
+constexpr std::int64_t kWidth = 128;
+constexpr std::int64_t kQueries[] = {1, 2, 3, 4, 6, 8, 12, 16};
+constexpr std::int64_t kMostQueries = 16;
+
+posenc::LayerPlan layer() {
+  posenc::LayerPlan out{.heads = kHeads, .kv_heads = kKvHeads, .head_dim = kWidth, .value_dim = kWidth};
+  out.softmax_scale = 1 / std::sqrt(static_cast<double>(kWidth));
+  out.rotate = {
+      {.scheme = posenc::Rope{.pairing = posenc::Pairing::half, .head_dim = kWidth, .dim = kWidth, .base = 500000.0}}};
+  return out;
+}
+
+// Keys and values of `keys` tokens, and queries in f32, or in the cache's own dtype where that is bf16.
+struct Cache {
+  Cache(const std::string& type, std::int64_t keys, const std::vector<float>& numbers)
+      : size(static_cast<std::size_t>(keys * kKvHeads * kWidth)),
+        k(4 * size),
+        v(4 * size, 2048),
+        q(4 * static_cast<std::size_t>(kMostQueries * kHeads * kWidth)),
+        dtype(type == "bf16" ? DType::bf16 : DType::f32) {
+    std::vector<std::int64_t> slots(static_cast<std::size_t>(keys));
+    std::iota(slots.begin(), slots.end(), 0);
+    posenc::CacheArgs store{.k = posenc::tensor(numbers.data(), {keys, kKvHeads, kWidth}),
+                            .v = posenc::tensor(numbers.data(), {keys, kKvHeads, kWidth}),
+                            .slots = slots};
+    if (type == "int8") {
+      scales.resize(2 * static_cast<std::size_t>(keys * kKvHeads));
+      const auto view = [&](HugeMemory& memory, float* of) {
+        posenc::QuantisedView out =
+            posenc::quantised(static_cast<void*>(memory.data()), posenc::CacheFormat::int8, {keys, kKvHeads, kWidth});
+        out.scales = posenc::tensor(of, {keys, kKvHeads});
+        return out;
+      };
+      args.k_quantised = store.k_quantised = view(k, scales.data());
+      args.v_quantised = store.v_quantised = view(v, scales.data() + keys * kKvHeads);
+    } else {
+      const auto view = [&](HugeMemory& memory) {
+        return posenc::tensor(static_cast<void*>(memory.data()), dtype, {keys, kKvHeads, kWidth});
+      };
+      args.k = store.k_cache = view(k);
+      args.v = store.v_cache = view(v);
+    }
+    (void)posenc::rotate_into_cache(store);
+    // Queries are stored as a cache's first tokens would be.
+    const std::int64_t tokens = kMostQueries * kHeads / kKvHeads;
+    const posenc::ConstTensorView given = posenc::tensor(numbers.data(), {tokens, kKvHeads, kWidth});
+    (void)posenc::rotate_into_cache(
+        {.k = given,
+         .k_cache = posenc::tensor(static_cast<void*>(q.data()), dtype, {tokens, kKvHeads, kWidth}),
+         .slots = std::span(slots).first(static_cast<std::size_t>(tokens))});
+    args.parallel.threads = 1;
+  }
+
+  std::size_t size;
+  HugeMemory k, v, q;
+  DType dtype;
+  std::vector<float> scales;
+  posenc::AttendArgs args;
+};
+
+void measure(const std::string& type, std::int64_t keys, int rounds, bool on_load, const std::vector<float>& numbers) {
+  const posenc::LayerPlan plan = layer();
+  const Cache cache(type, keys, numbers);
+  std::vector<float> out(static_cast<std::size_t>(kMostQueries * kHeads * kWidth));
+  std::vector<Candidate> candidates;
+  for (const std::int64_t n : kQueries) {
+    posenc::AttendArgs args = cache.args;
+    args.inputs.k_rotated = !on_load;
+    args.q = posenc::tensor(static_cast<const void*>(cache.q.data()), cache.dtype, {n, kHeads, kWidth});
+    args.out = posenc::tensor(out.data(), {n, kHeads, kWidth});
+    candidates.push_back({.name = std::to_string(n), .run = [&plan, args] { (void)posenc::attend(plan, args); }});
+  }
+  posenc::bench::take_turns(candidates, rounds);
+  std::printf("%s, %lld keys, %s\n", type.c_str(), static_cast<long long>(keys),
+              on_load ? "rotated on load" : "rotated already");
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const auto n = static_cast<double>(kQueries[i]);
+    const posenc::bench::Spread time = posenc::bench::spread(candidates[i].seconds);
+    const posenc::bench::Spread over_one = ratios(candidates[i], candidates[0]);
+    std::printf("  %2s queries %9.3f ms [%.3f, %.3f]   a query over one alone %.2f [%.2f, %.2f]\n",
+                candidates[i].name.c_str(), time.median * 1e3, time.least * 1e3, time.most * 1e3, over_one.median / n,
+                over_one.least / n, over_one.most / n);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::int64_t keys = argc > 1 ? std::strtoll(argv[1], nullptr, 10) : 4096;
+  const int rounds = argc > 2 ? static_cast<int>(std::strtol(argv[2], nullptr, 10)) : 9;
+  if (keys < kMostQueries * kHeads / kKvHeads || rounds < 1) {
+    std::fprintf(stderr, "usage: bench_few_queries [KEYS [ROUNDS]], 64 keys or more\n");
+    return 2;
+  }
+  std::vector<float> numbers(static_cast<std::size_t>(keys * kKvHeads * kWidth));
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  for (float& x : numbers) x = normal(random);
+  for (const bool on_load : {false, true}) {
+    for (const char* const type : {"f32", "bf16", "int8"}) measure(type, keys, rounds, on_load, numbers);
+  }
+}
