@@ -1,19 +1,20 @@
 // Projects tables of relative embeddings, W_h r_n + b_h for every place n and head h (Transformer-XL's W_kR, DeBERTa's
-// shared q and k projections), by the kernel that multiplies attention's tiles, in blocks that stay in L1.
+// shared q and k projections), by the kernel that multiplies attention's tiles.
 #include "cpu/attend/place_vectors.h"
 
 #include <algorithm>
 
+#include "cpu/attend/panels.h"
 #include "cpu/call/run_tasks.h"
 #include "cpu/lower/weight_reader.h"
 
 namespace posenc::cpu {
 namespace {
 
-// Of a product: the weights of so many inputs, and 3 registers of outputs, fill three quarters of an L1 cache of 32
-// KiB, and are put into columns once for so many rows, whose sums stay in the second.
-constexpr std::int64_t kDepth = 128;
+// Rows that are put into columns at a time: beside a block of weights they stay in L2, and the weights are read once.
 constexpr std::int64_t kRows = 512;
+// Outputs of a head that are a task.
+constexpr std::int64_t kOutputs = 64;
 
 bool is_dense(const ConstTensorView& view) {
   std::int64_t stride = 1;
@@ -25,127 +26,100 @@ bool is_dense(const ConstTensorView& view) {
   return true;
 }
 
-// All elements of a view, the last axis fastest: the caller's where they lie so and are floats, which a layer's weights
-// mostly do, and are too many to be copied. Null of an empty view.
-class Floats {
- public:
-  explicit Floats(const ConstTensorView& view) {
-    if (view.empty()) return;
-    count_ = 1;
-    for (int axis = 0; axis < view.rank; ++axis) count_ *= view.shape[static_cast<std::size_t>(axis)];
-    data_ = static_cast<const float*>(view.data);
-    if (view.dtype == DType::f32 && is_dense(view)) return;
-    const std::vector<double> all = read_all(view);
-    copy_.assign(all.begin(), all.end());
-    data_ = copy_.data();
-  }
-  const float* data() const { return data_; }
-  std::int64_t count() const { return count_; }
-
- private:
-  std::int64_t count_ = 0;
-  const float* data_ = nullptr;
-  std::vector<float> copy_;
-};
-
-// Some outputs of one head at a time: where one thread works.
+// Some outputs of one head at a time, of all rows: where one thread works. Outputs are rows of the product, which are
+// read as they lie; what is projected is its columns.
 class BlockProjector {
  public:
-  BlockProjector(const kernels::AttentionKernels& kernels, const HeadProjection& by, const float* rows,
-                 std::int64_t count)
-      : kernels_(kernels),
-        by_(by),
-        rows_(rows),
-        count_(count),
-        columns_(index(kDepth * widest())),
-        sums_(index(std::min(count, kRows) * widest())),
-        ones_(index(widest()), 1.0F) {}
+  BlockProjector(const HeadProjection& by, std::int64_t width)
+      : by_(by), width_(width), sums_(index(kOutputs * width)), copy_(index(kOutputs * Panels::kDepth)) {}
 
-  // Outputs first .. first + used - 1 of all rows; `to` is the first of row 0.
-  void project(std::int64_t first, std::int64_t used, float* to) {
-    const std::int64_t lanes = (used + kernels_.register_lanes - 1) / kernels_.register_lanes * kernels_.register_lanes;
-    for (std::int64_t row = 0; row < count_; row += kRows) {
-      const std::int64_t some = std::min(kRows, count_ - row);
-      for (std::int64_t k = 0; k < by_.width; k += kDepth) {
-        const std::int64_t depth = std::min(kDepth, by_.width - k);
-        put_into_columns(first, used, k, depth, lanes);
-        kernels_.product({.a = rows_ + row * by_.width + k,
-                          .a_row = by_.width,
-                          .a_step = 1,
-                          .b = columns_.data(),
-                          .c = sums_.data(),
-                          .scale = k == 0 ? nullptr : ones_.data(),
-                          .rows = some,
-                          .depth = depth,
-                          .lanes = lanes});
-      }
-      for (std::int64_t n = 0; n < some; ++n) {
-        for (std::int64_t l = 0; l < used; ++l) {
-          const float bias = by_.bias == nullptr ? 0.0F : by_.bias[first + l];
-          to[(row + n) * by_.channels + l] = sums_[index(n * lanes + l)] + bias;
-        }
+  // Outputs first .. first + used - 1; `to` is the first of row 0.
+  void project(const Panels& rows, std::int64_t count, std::int64_t first, std::int64_t used, float* to) {
+    rows.multiply({.a = by_.weight + first * by_.width,
+                   .a_row = by_.width,
+                   .a_step = 1,
+                   .rows = used,
+                   .c = sums_.data(),
+                   .c_row = width_,
+                   .copy = copy_.data()});
+    for (std::int64_t n = 0; n < count; ++n) {
+      for (std::int64_t l = 0; l < used; ++l) {
+        const float bias = by_.bias == nullptr ? 0.0F : by_.bias[first + l];
+        to[n * by_.channels + l] = sums_[index(l * width_ + n)] + bias;
       }
     }
   }
 
  private:
-  std::int64_t widest() const { return kernels::kLaneRegisters * kernels_.register_lanes; }
-  // Outputs become lanes; those beyond `used` hold whatever was there, and their sums are not written.
-  void put_into_columns(std::int64_t first, std::int64_t used, std::int64_t k, std::int64_t depth, std::int64_t lanes) {
-    for (std::int64_t l = 0; l < used; ++l) {
-      const float* const from = by_.weight + (first + l) * by_.width + k;
-      for (std::int64_t n = 0; n < depth; ++n) columns_[index(n * lanes + l)] = from[n];
-    }
-  }
-
-  const kernels::AttentionKernels& kernels_;
   const HeadProjection& by_;
-  const float* rows_;
-  std::int64_t count_;
-  std::vector<float> columns_;  // [kDepth][lanes]
-  std::vector<float> sums_;     // [rows][lanes]
-  std::vector<float> ones_;
+  std::int64_t width_;
+  std::vector<float, LineAllocator<float>> sums_;  // [kOutputs][width]
+  std::vector<float> copy_;                        // [kOutputs][kDepth]
 };
 
 }  // namespace
 
-// A task is as many outputs of one head as a product has lanes, for all rows.
+DenseFloats::DenseFloats(const ConstTensorView& view) {
+  if (view.empty()) return;
+  count_ = 1;
+  for (int axis = 0; axis < view.rank; ++axis) count_ *= view.shape[static_cast<std::size_t>(axis)];
+  data_ = static_cast<const float*>(view.data);
+  if (view.dtype == DType::f32 && is_dense(view)) return;
+  const std::vector<double> all = read_all(view);
+  copy_.assign(all.begin(), all.end());
+  data_ = copy_.data();
+}
+
 void project(const kernels::AttentionKernels& kernels, const Parallel& parallel, const HeadProjection& by,
              const float* rows, std::int64_t count, float* out, std::int64_t head_stride) {
-  const std::int64_t lanes = kernels::kLaneRegisters * kernels.register_lanes;
-  const std::int64_t blocks_of_head = (by.channels + lanes - 1) / lanes;
+  const std::int64_t blocks_of_head = (by.channels + kOutputs - 1) / kOutputs;
   const std::int64_t blocks = by.heads * blocks_of_head;
+  Panels columns(kernels);
   std::vector<BlockProjector> workers;
-  for (std::int64_t w = std::min(threads_of(parallel), blocks); w > 0; --w) {
-    workers.emplace_back(kernels, by, rows, count);
+  for (std::int64_t row = 0; row < count; row += kRows) {
+    const std::int64_t some = std::min(kRows, count - row);
+    columns.fill({.from = rows + row * by.width, .row = 1, .step = by.width, .depth = by.width, .columns = some});
+    while (std::ssize(workers) < std::min(threads_of(parallel), blocks)) workers.emplace_back(by, columns.width());
+    run_tasks(parallel, workers, blocks, [&](BlockProjector& worker, std::int64_t n) noexcept {
+      const std::int64_t head = n / blocks_of_head;
+      const std::int64_t channel = n % blocks_of_head * kOutputs;
+      worker.project(columns, some, head * by.channels + channel, std::min(kOutputs, by.channels - channel),
+                     out + head * head_stride + row * by.channels + channel);
+    });
   }
-  run_tasks(parallel, workers, blocks, [&](BlockProjector& worker, std::int64_t n) noexcept {
-    const std::int64_t head = n / blocks_of_head;
-    const std::int64_t channel = n % blocks_of_head * lanes;
-    worker.project(head * by.channels + channel, std::min(lanes, by.channels - channel),
-                   out + head * head_stride + channel);
-  });
+}
+
+PlaceSpan both(const PlaceSpan& a, const PlaceSpan& b) {
+  if (a.count() == 0) return b;
+  if (b.count() == 0) return a;
+  return {std::min(a.low, b.low), std::max(a.high, b.high)};
+}
+
+PlaceSpan span_of(std::span<const std::int32_t> places) {
+  PlaceSpan out;
+  for (const std::int32_t place : places) {
+    if (place >= 0) out = both(out, {place, place});
+  }
+  return out;
 }
 
 std::vector<float> floats_of(const ConstTensorView& view) {
-  const Floats all(view);
+  const DenseFloats all(view);
   return all.data() == nullptr ? std::vector<float>() : std::vector<float>(all.data(), all.data() + all.count());
 }
 
-std::vector<float> floats_of(const math::PlaceVectors& vectors, std::int64_t heads, std::int64_t channels,
-                             const kernels::AttentionKernels& kernels, const Parallel& parallel) {
+std::vector<float> floats_of(const math::PlaceVectors& vectors, const PlaceSpan& span, std::int64_t heads,
+                             std::int64_t channels, const kernels::AttentionKernels& kernels,
+                             const Parallel& parallel) {
   if (!vectors.values.empty()) return {vectors.values.begin(), vectors.values.end()};
-  const Floats rows(vectors.rows);
-  const Floats weight(vectors.projection.weight);
-  const Floats bias(vectors.projection.bias);
+  const DenseFloats rows(vectors.rows);
+  const DenseFloats weight(vectors.projection.weight);
+  const DenseFloats bias(vectors.projection.bias);
   std::vector<float> out(index(heads * vectors.count * channels));
+  const std::int64_t width = vectors.rows.shape[1];
   project(kernels, parallel,
-          {.heads = heads,
-           .channels = channels,
-           .width = vectors.rows.shape[1],
-           .weight = weight.data(),
-           .bias = bias.data()},
-          rows.data(), vectors.count, out.data(), vectors.count * channels);
+          {.heads = heads, .channels = channels, .width = width, .weight = weight.data(), .bias = bias.data()},
+          rows.data() + span.low * width, span.count(), out.data() + span.low * channels, vectors.count * channels);
   return out;
 }
 

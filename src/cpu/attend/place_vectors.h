@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "kernels/attention.h"
@@ -24,11 +25,37 @@ struct HeadProjection {
 void project(const kernels::AttentionKernels& kernels, const Parallel& parallel, const HeadProjection& by,
              const float* rows, std::int64_t count, float* out, std::int64_t head_stride);
 
+// All elements of a view, the last axis fastest: the caller's where they lie so and are floats, which a layer's weights
+// mostly do, and are too many to be copied. Null of an empty view.
+class DenseFloats {
+ public:
+  explicit DenseFloats(const ConstTensorView& view);
+  DenseFloats(const DenseFloats&) = delete;
+  DenseFloats& operator=(const DenseFloats&) = delete;
+  const float* data() const { return data_; }
+  std::int64_t count() const { return count_; }
+
+ private:
+  std::int64_t count_ = 0;
+  const float* data_ = nullptr;
+  std::vector<float> copy_;
+};
+
 // All elements, the last axis fastest. Nothing of an empty view.
 std::vector<float> floats_of(const ConstTensorView& view);
 
-// [heads or 1, count, channels]
-std::vector<float> floats_of(const math::PlaceVectors& vectors, std::int64_t heads, std::int64_t channels,
-                             const kernels::AttentionKernels& kernels, const Parallel& parallel);
+// Rows of a table from the first that occurs to the last: under a causal mask, half of DeBERTa's.
+struct PlaceSpan {
+  std::int64_t low = 0;
+  std::int64_t high = -1;  // below low: none
+
+  std::int64_t count() const { return high - low + 1; }
+};
+PlaceSpan both(const PlaceSpan& a, const PlaceSpan& b);   // and what lies between
+PlaceSpan span_of(std::span<const std::int32_t> places);  // -1: none
+
+// [heads or 1, count, channels]; where they are projected, zeros outside of the span.
+std::vector<float> floats_of(const math::PlaceVectors& vectors, const PlaceSpan& span, std::int64_t heads,
+                             std::int64_t channels, const kernels::AttentionKernels& kernels, const Parallel& parallel);
 
 }  // namespace posenc::cpu

@@ -78,7 +78,7 @@ PreparedLayer prepare_layer(const LayerPlan& layer, const LayerWeights& weights,
                      .isa = options.isa == Isa::automatic ? selected_isa() : options.isa,
                      .terms = {}});
   const kernels::KernelTable& kernels = cpu::kernels_for(kPrepareLayer, options.isa);
-  const cpu::TermMaker make{layer.heads, layer.head_dim, *kernels.attention, options.parallel};
+  const cpu::TermMaker make{layer.heads, layer.head_dim, *kernels.attention, options.parallel, true};
   const cpu::DistanceRange seen = cpu::seen_by(layer.mask, {-options.max_distance, options.max_distance});
   for (const math::Term& term : cpu::lower_terms(layer, weights, seen)) kept->terms.push_back(make(term));
   return cpu::KeptLayerAccess::make(std::move(kept));

@@ -2,6 +2,7 @@
 // Laid out so that a tile's places are one contiguous run.
 #include "cpu/attend/term_vectors.h"
 
+#include <span>
 #include <variant>
 
 #include "cpu/attend/place_vectors.h"
@@ -17,13 +18,13 @@ struct MakeVectors {
 
   TermVectors operator()(const math::QueryDistance& term) const {
     TermVectors out;
-    out.rows = projected(term.vectors);
-    if (term.given.count > 0) out.given = projected(term.given);
+    out.rows = projected(term.vectors, term.at.places);
+    if (term.given.count > 0) out.given = projected(term.given, term.given_places);
     return out;
   }
   TermVectors operator()(const math::KeyDistance& term) const {
     TermVectors out;
-    out.rows = projected(term.vectors);
+    out.rows = projected(term.vectors, term.at.places);
     put_into_columns(term, out);
     return out;
   }
@@ -61,8 +62,9 @@ struct MakeVectors {
     out.rows = as_floats(rows);
     return out;
   }
-  std::vector<float> projected(const math::PlaceVectors& vectors) const {
-    return floats_of(vectors, maker.heads, maker.head_dim, maker.kernels, maker.parallel);
+  std::vector<float> projected(const math::PlaceVectors& vectors, std::span<const std::int32_t> places) const {
+    const PlaceSpan span = maker.for_any_call ? PlaceSpan{0, vectors.count - 1} : span_of(places);
+    return floats_of(vectors, span, maker.heads, maker.head_dim, maker.kernels, maker.parallel);
   }
   // [heads][count][channels] as [heads][channels][columns_row], zeros beyond the last place. A register that begins
   // with any place ends within the row. Rows are an odd number of lines apart, so that a place's channels spread over

@@ -42,6 +42,7 @@ struct TermMaker {
   std::int64_t head_dim;
   const kernels::AttentionKernels& kernels;
   const Parallel& parallel;
+  bool for_any_call = false;  // all places, and not those alone that occur in the term's distances
 
   TermVectors operator()(const math::Term& term) const;
 };

@@ -17,10 +17,6 @@ const NamedGradient* find(std::span<const NamedGradient> all, const std::string&
   return found == all.end() || found->gradient.empty() ? nullptr : &*found;
 }
 
-const NamedGradient* asked(const BackwardCall& backward, const std::string& name) {
-  return find(backward.args.d_weights, name);
-}
-
 // All elements of the tensor, the last axis fastest.
 void write_all(const TensorView& x, std::span<const double> gradients) {
   clear(x);
@@ -61,11 +57,16 @@ std::vector<std::string> names_of_rotations(const LayerPlan& layer) {
 
 }  // namespace
 
-bool Raising::is_asked(const std::string& name) const { return asked(backward, prefix + name) != nullptr; }
+bool Raising::is_asked(const std::string& name) const { return !asked(name).empty(); }
+
+TensorView Raising::asked(const std::string& name) const {
+  const NamedGradient* const to = find(backward.args.d_weights, prefix + name);
+  return to == nullptr ? TensorView{} : to->gradient;
+}
 
 void Raising::write(const std::string& name, std::span<const double> gradients) const {
-  const NamedGradient* const to = asked(backward, prefix + name);
-  if (to != nullptr) write_all(to->gradient, gradients);
+  const TensorView to = asked(name);
+  if (!to.empty()) write_all(to, gradients);
 }
 
 bool asks_for_frequencies(const LayerPlan& layer, std::span<const NamedGradient> asked) {
@@ -90,7 +91,7 @@ void mark_wanted(BackwardCall& backward) {
                                    : asks_for_any(backward, prefix_of_scheme(backward, t));
     for (std::size_t n = lowered.first_term[t]; n < end; ++n) backward.wants[n] = is_wanted ? 1 : 0;
   }
-  backward.wants_values = asked(backward, "value_table") != nullptr;
+  backward.wants_values = find(backward.args.d_weights, "value_table") != nullptr;
   backward.wants_frequencies = asks_for_frequencies(backward.call.layer, backward.args.d_weights);
 }
 

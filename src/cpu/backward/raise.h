@@ -39,6 +39,7 @@ struct Raising {
   const TermSums& sums(std::size_t n = 0) const { return backward.of_terms[place(n)]; }
   const RowSums& rows(std::size_t n = 0) const { return backward.of_rows[place(n)]; }
   bool is_asked(const std::string& name) const;
+  TensorView asked(const std::string& name) const;  // empty: it is not
   // All elements of the tensor of that name, the last axis fastest; nothing where it is not asked for.
   void write(const std::string& name, std::span<const double> gradients) const;
 };

@@ -8,9 +8,11 @@
 #include "cpu/attend/query_numbers.h"
 #include "cpu/attend/sine_rows.h"
 #include "cpu/backward/bias_gradients.h"
+#include "cpu/backward/project_back.h"
 #include "cpu/backward/raise.h"
 #include "cpu/backward/tile_gradients.h"
 #include "cpu/lower/weight_reader.h"
+#include "posenc/scores.h"
 
 namespace posenc::cpu {
 namespace {
@@ -37,79 +39,9 @@ void add(const std::vector<double>& from, std::vector<double>& to) {
   for (std::size_t n = 0; n < from.size(); ++n) to[n] += from[n];
 }
 
-std::vector<double> doubles(const AlignedFloats& x, std::int64_t rows, std::int64_t width, std::int64_t row) {
-  std::vector<double> out;
-  out.reserve(index(rows * width));
-  for (std::int64_t n = 0; n < rows; ++n) {
-    for (std::int64_t w = 0; w < width; ++w) out.push_back(static_cast<double>(x[index(n * row + w)]));
-  }
-  return out;
-}
-
-// Rows of a tensor [rows, width] as floats, `row` apart.
-AlignedFloats padded_floats(const ConstTensorView& x, std::int64_t row) {
-  const std::vector<float> all = floats_of(x);
-  AlignedFloats out(index(x.shape[0] * row));
-  for (std::int64_t n = 0; n < x.shape[0]; ++n) {
-    std::copy_n(all.data() + n * x.shape[1], x.shape[1], out.data() + n * row);
-  }
-  return out;
-}
-
-// Gradients of what a projection made of rows: E_h = rows W_h^T + b_h.
-struct ProjectionGradients {
-  std::vector<double> rows;    // [count, width]
-  std::vector<double> weight;  // [heads * channels, width]
-  std::vector<double> bias;    // [heads * channels]
-};
-ProjectionGradients project_back(const BackwardCall& backward, const ConstTensorView& rows, const Linear& by,
-                                 const TermSums& sums, std::int64_t first) {
-  const AttendCall& call = backward.call;
-  const std::int64_t heads = call.layer.heads;
-  const std::int64_t channels = call.layer.head_dim;
-  const std::int64_t count = rows.shape[0];
-  const std::int64_t width = rows.shape[1];
-  const std::int64_t row = whole(width, call.attention.register_lanes);
-  const AlignedFloats given = padded_floats(rows, row);
-  const AlignedFloats weight = padded_floats(by.weight, row);
-  AlignedFloats d_rows(index(count * row));
-  AlignedFloats d_weight(index(heads * channels * row));
-  const std::vector<float> ones(index(call.max_lanes), 1.0F);
-  ProjectionGradients out;
-  out.bias.resize(index(heads * channels));
-  for (std::int64_t h = 0; h < heads; ++h) {
-    const float* const own = sums.floats_of(h) + first;
-    add_rows_product(call, ones.data(),
-                     {.a = own,
-                      .a_row = 1,
-                      .a_step = backward.key_width,
-                      .b = given.data(),
-                      .b_row = row,
-                      .c = d_weight.data() + h * channels * row,
-                      .c_row = row,
-                      .rows = channels,
-                      .depth = count,
-                      .width = row});
-    add_rows_product(call, ones.data(),
-                     {.a = own,
-                      .a_row = backward.key_width,
-                      .a_step = 1,
-                      .b = weight.data() + h * channels * row,
-                      .b_row = row,
-                      .c = d_rows.data(),
-                      .c_row = row,
-                      .rows = count,
-                      .depth = channels,
-                      .width = row});
-    for (std::int64_t n = 0; n < count; ++n) {
-      for (std::int64_t c = 0; c < channels; ++c) {
-        out.bias[index(h * channels + c)] += static_cast<double>(own[n * backward.key_width + c]);
-      }
-    }
-  }
-  out.rows = doubles(d_rows, count, width, row);
-  out.weight = doubles(d_weight, heads * channels, width, row);
-  return out;
+// Of a gradient that is summed here before it is written.
+std::vector<double> room_for(const ConstTensorView& x) {
+  return std::vector<double>(index(x.rank == 1 ? x.shape[0] : x.shape[0] * x.shape[1]));
 }
 
 // Gradients of W and v of (q + v) . W s(d).
@@ -176,8 +108,16 @@ void raise_relative_table(const TransformerXlWeights& weights, const Raising& ra
   const std::int64_t heads = raising.layer().heads;
   const std::int64_t channels = raising.layer().head_dim;
   const std::int64_t width = weights.table.shape[1];
-  ProjectionGradients d = project_back(backward, weights.table, {.weight = weights.projection}, raising.sums(0), 0);
   const auto& at = raising.term<math::QueryDistance>(0).at;
+  std::vector<double> d_table = room_for(weights.table);
+  std::vector<double> d_projection = room_for(weights.projection);
+  const Linear by{.weight = weights.projection};
+  const BackProjection projection{.by = by,
+                                  .gradients = raising.sums(0).floats_of(0),
+                                  .head_stride = raising.sums(0).size.floats,
+                                  .d_weight = tensor(d_projection.data(), {heads * channels, width})};
+  project_back(backward, weights.table, span_of(at.places), {&projection, 1},
+               tensor(d_table.data(), {weights.table.shape[0], width}));
   next = 1;
   if (!weights.position_bias.empty()) {
     next = 2;
@@ -200,7 +140,7 @@ void raise_relative_table(const TransformerXlWeights& weights, const Raising& ra
         const auto g = static_cast<double>(own[n]);
         for (std::int64_t w = 0; w < width; ++w) {
           rows[index(w)] += g * read(weights.table, {place, w});
-          d.rows[index(place * width + w)] += g * asked[index(w)];
+          d_table[index(place * width + w)] += g * asked[index(w)];
         }
       }
       for (std::int64_t c = 0; c < channels; ++c) {
@@ -208,14 +148,14 @@ void raise_relative_table(const TransformerXlWeights& weights, const Raising& ra
         for (std::int64_t w = 0; w < width; ++w) {
           const double weight = read(weights.projection, {h * channels + c, w});
           of_v[index(h * channels + c)] += weight * rows[index(w)];
-          d.weight[index((h * channels + c) * width + w)] += v * rows[index(w)];
+          d_projection[index((h * channels + c) * width + w)] += v * rows[index(w)];
         }
       }
     }
     raising.write("position_bias", of_v);
   }
-  raising.write("projection", d.weight);
-  raising.write("table", d.rows);
+  raising.write("projection", d_projection);
+  raising.write("table", d_table);
 }
 
 void raise_transformer_xl(const TransformerXlWeights& weights, const Raising& raising, std::size_t& next) {
@@ -231,6 +171,38 @@ void raise_transformer_xl(const TransformerXlWeights& weights, const Raising& ra
                 vectors_of(raising.sums(next), layer.heads, true, 1, layer.head_dim, raising.backward.key_width));
   ++next;
 }
+
+// Gradients of vectors of places by head, [heads], head_stride apart, of [places][key_width]: those of one term where
+// they lie, of several their sum.
+struct SummedPlaces {
+  std::int64_t floats;  // of a head
+  const float* data = nullptr;
+  std::int64_t head_stride = 0;
+  PlaceSpan span{};
+  AlignedFloats sums{};
+
+  // Those of a term begin at `first` of each head.
+  void add(const TermSums& term, std::int64_t first, std::span<const std::int32_t> places) {
+    span = both(span, span_of(places));
+    const float* const from = term.floats.data() + first;
+    if (data == nullptr) {
+      data = from;
+      head_stride = term.size.floats;
+      return;
+    }
+    const std::int64_t heads = std::ssize(term.floats) / term.size.floats;
+    if (sums.empty()) {
+      sums.resize(index(heads * floats));
+      for (std::int64_t h = 0; h < heads; ++h) std::copy_n(data + h * head_stride, floats, sums.data() + h * floats);
+      data = sums.data();
+      head_stride = floats;
+    }
+    for (std::int64_t h = 0; h < heads; ++h) {
+      const float* const own = from + h * term.size.floats;
+      for (std::int64_t n = 0; n < floats; ++n) sums[index(h * floats + n)] += own[n];
+    }
+  }
+};
 
 bool is_wanted(const Raising& raising) { return raising.backward.wants[raising.place(0)] != 0; }
 
@@ -281,33 +253,38 @@ void raise_term(const XlNet&, const ScoreWeights& weights, const Raising& raisin
   raising.write("segment_bias", bias);
 }
 
+// Of both tables of places that are made of the learned one: gradients of each, of all terms that it is in.
 void raise_term(const Deberta& scheme, const ScoreWeights& weights, const Raising& raising) {
   if (!scheme.position_to_position && !scheme.content_to_position && !scheme.position_to_content) return;
   if (!is_wanted(raising)) return;
   const auto& learned = std::get<DebertaWeights>(weights);
-  std::vector<double> table;
-  ProjectionGradients keys;
-  ProjectionGradients queries;
+  const std::int64_t floats = 2 * deberta_span(scheme) * raising.backward.key_width;  // of a head
+  SummedPlaces keys{.floats = floats};
+  SummedPlaces queries{.floats = floats};
   std::size_t next = 0;
-  const auto add_projected = [&](const Linear& by, std::size_t n, std::int64_t first, ProjectionGradients& to) {
-    const ProjectionGradients own = project_back(raising.backward, learned.table, by, raising.sums(n), first);
-    add(own.rows, table);
-    add(own.weight, to.weight);
-    add(own.bias, to.bias);
-  };
   if (scheme.position_to_position) {
-    const std::int64_t given = raising.term<math::QueryDistance>(next).vectors.count * raising.backward.key_width;
-    add_projected(learned.keys, next, 0, keys);
-    add_projected(learned.queries, next, given, queries);
+    const auto& term = raising.term<math::QueryDistance>(next);
+    keys.add(raising.sums(next), 0, term.at.places);
+    queries.add(raising.sums(next++), floats, term.given_places);
+  }
+  if (scheme.content_to_position) {
+    keys.add(raising.sums(next), 0, raising.term<math::QueryDistance>(next).at.places);
     ++next;
   }
-  if (scheme.content_to_position) add_projected(learned.keys, next++, 0, keys);
-  if (scheme.position_to_content) add_projected(learned.queries, next++, 0, queries);
-  raising.write("table", table);
-  raising.write("keys.weight", keys.weight);
-  raising.write("keys.bias", keys.bias);
-  raising.write("queries.weight", queries.weight);
-  raising.write("queries.bias", queries.bias);
+  if (scheme.position_to_content) {
+    queries.add(raising.sums(next), 0, raising.term<math::KeyDistance>(next).at.places);
+  }
+  std::vector<BackProjection> projections;
+  const auto add = [&](const SummedPlaces& of, const Linear& by, const std::string& name) {
+    const TensorView d_weight = raising.asked(name + ".weight");
+    const TensorView d_bias = raising.asked(name + ".bias");
+    if (of.data != nullptr) return projections.push_back({by, of.data, of.head_stride, d_weight, d_bias});
+    clear(d_weight);
+    clear(d_bias);
+  };
+  add(keys, learned.keys, "keys");
+  add(queries, learned.queries, "queries");
+  project_back(raising.backward, learned.table, both(keys.span, queries.span), projections, raising.asked("table"));
 }
 
 void raise_term(const DecomposedHw&, const ScoreWeights&, const Raising& raising) {
