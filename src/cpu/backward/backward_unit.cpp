@@ -450,6 +450,9 @@ void BackwardWorker::add_region(GradientBlock& block, std::int64_t region, const
 
 // What all blocks have added to a tile's keys, to the sums of the call.
 void BackwardWorker::add_tile(const BackwardUnit& unit, std::int64_t tile) {
+  for (std::size_t t = 0; t < of_terms_.size(); ++t) {
+    multiply_key_places(backward_, gradients_, tile_, t, keys_, of_terms_[t]);
+  }
   if (unit.shares_keys) order_.wait(unit.before, tile + 1);
   const std::int64_t keys = call_.rows.sequences[unit.sequence].k_count;
   const std::int64_t count = std::min(kTileKeys, keys - tile * kTileKeys);

@@ -185,6 +185,7 @@ struct FinishTerm {
 
 void BackwardWorker::finish_block(GradientBlock& block) {
   for (std::size_t t = 0; t < call_.lowered.terms.size(); ++t) {
+    multiply_places(backward_, gradients_, block, t, of_terms_[t]);
     std::visit(FinishTerm{backward_, gradients_, block, t, of_terms_[t]}, call_.lowered.terms[t]);
   }
   if (const auto* values = std::get_if<math::ValueDistance>(&call_.lowered.values);

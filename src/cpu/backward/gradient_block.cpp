@@ -129,6 +129,11 @@ GradientBlock::GradientBlock(const BackwardCall& backward, std::int64_t tiles, s
   }
   of_term.resize(call.lowered.terms.size());
   of_rows.resize(call.lowered.terms.size());
+  of_places.resize(call.lowered.terms.size());
+  for (std::size_t t = 0; t < of_places.size(); ++t) {
+    const bool by_place = std::holds_alternative<math::QueryDistance>(call.lowered.terms[t]);
+    if (by_place || !call.projected[t].rows.empty()) of_places[t] = PlaceMass(most);
+  }
   for (std::size_t t = 0; t < of_term.size(); ++t) of_term[t].reserve(index(floats_of_gradient(call, t)));
   if (call.runs_backwards) carries.reserve(index(tiles * most));
 }
@@ -165,6 +170,7 @@ void begin(const BackwardCall& backward, std::span<const Lane> lanes, RowScratch
   for (std::size_t t = 0; t < block.of_term.size(); ++t) {
     block.of_term[t].assign(index(floats_of_gradient(call, t) / call.max_lanes * own.lanes), 0.0F);
     block.of_rows[t].fill(0.0);
+    block.of_places[t].begin(own.lanes);
   }
   block.is_finite =
       are_all_finite(own.q.data(), std::ssize(own.q)) && are_all_finite(block.d_out.data(), std::ssize(block.d_out));

@@ -9,6 +9,7 @@
 
 #include "cpu/attend/lane_block.h"
 #include "cpu/backward/backward_call.h"
+#include "cpu/backward/place_mass.h"
 
 namespace posenc::cpu {
 
@@ -27,6 +28,7 @@ struct GradientBlock {
   // Of terms, what the forward pass has in LaneBlock::of_term: QueryDistance G of each lane and SineDistance q + v,
   // [head_dim][lanes], or W^T (q + v), [width][lanes]; Label [2][lanes]; Running [count + 1][lanes].
   std::vector<AlignedFloats> of_term;
+  std::vector<PlaceMass> of_places;  // of each term in which rows meet vectors by place: [places][lanes]
   std::vector<std::array<double, kMaxLanes>> of_rows;  // Column, Knots, and the row's factor of DistanceBias
   std::array<float, kMaxLanes> lse{};                  // with the sink, as scores are: inf where nothing is seen
   std::array<float, kMaxLanes> delta{};                // sum of d_out out, less d_lse's share

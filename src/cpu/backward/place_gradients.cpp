@@ -9,19 +9,14 @@
 
 namespace posenc::cpu {
 
-// Keys as given, which end with a whole register: where they lie, or copied.
-FloatRows TileGradients::raw_keys() {
-  if (raw_.data != nullptr) return raw_;
-  raw_ = tile_.raw();
-  const std::int64_t channels = call_.layer.head_dim;
-  if (channels == backward_.key_width) return raw_;
-  for (std::int64_t m = 0; m < tile_.count(); ++m) {
-    float* const to = scratch_.raw_keys.data() + m * backward_.key_width;
-    std::copy_n(raw_.data + m * raw_.stride, channels, to);
-    std::fill(to + channels, to + backward_.key_width, 0.0F);
-  }
-  raw_ = {scratch_.raw_keys.data(), backward_.key_width};
-  return raw_;
+// mass[offset(distance) + lane] += d
+template <typename Offset>
+void TileGradients::add_mass(const float* d, std::int64_t coordinate, const Offset& offset, float* mass) {
+  const std::int32_t* first = nullptr;
+  const std::int64_t step = places_.fill_places(
+      coordinate, 0, tile_.count(),
+      [&](std::int64_t distance, std::int64_t) { return static_cast<std::int32_t>(offset(distance)); }, first);
+  call_.attention.add_mass({.of = scores(d), .index = first, .index_step = step, .mass = mass});
 }
 
 // mass[place][lane]; what has no place among `places` goes behind them.
@@ -29,159 +24,90 @@ template <typename Offset>
 void TileGradients::sum_mass(const float* d, std::int64_t coordinate, std::int64_t places, const Offset& offset) {
   const std::int64_t lanes = block_.lanes.lanes;
   std::fill_n(scratch_.mass.data(), (places + 1) * lanes, 0.0F);
-  const std::int32_t* first = nullptr;
-  const std::int64_t step = places_.fill_places(
-      coordinate, 0, tile_.count(),
-      [&](std::int64_t distance, std::int64_t) { return static_cast<std::int32_t>(offset(distance) * lanes); }, first);
-  call_.attention.add_mass({.of = scores(d), .index = first, .index_step = step, .mass = scratch_.mass.data()});
+  add_mass(
+      d, coordinate, [&](std::int64_t distance) { return offset(distance) * lanes; }, scratch_.mass.data());
 }
 
-void TileGradients::add_places(const PlaceGradients& x, const float* d) {
-  const std::int64_t lanes = block_.lanes.lanes;
-  const std::int64_t channels = call_.layer.head_dim;
-  const float* const ones = scratch_.ones.data();
-  const TileTerms::PlaceRange all = places_.places(x.at, places_.whole_tile());
-  for (std::int64_t low = all.low; low <= all.high; low += kBandPlaces) {
-    const std::int64_t count = std::min(kBandPlaces, all.high - low + 1);
-    float* const mass = scratch_.mass.data();
+// Of queries, or of rows that stand for them: the tile's gradients by place, until the block has passed all tiles.
+void TileGradients::add_places(const math::DistancePlaces& at, std::size_t t, const float* d) {
+  PlaceMass& mass = block_.of_places[t];
+  const TileTerms::PlaceRange all = places_.places(at, places_.whole_tile());
+  for (std::int64_t low = all.low; low <= all.high; low += PlaceMass::kPlaces) {
+    const PlaceSpan some{low, std::min(low + PlaceMass::kPlaces - 1, all.high)};
+    if (!mass.takes(some)) multiply_places(backward_, scratch_, block_, t, of_terms_[t]);
+    mass.open(some);
     if (all.is_one()) {
-      std::fill_n(mass, lanes, 0.0F);
-      call_.attention.sum_rows({.of = scores(d), .sums = mass, .step = 0});
-    } else {
-      sum_mass(d, x.at.coordinate, count, [&](std::int64_t distance) {
-        const std::int64_t place = place_of(x.at, distance);
-        return place >= low && place < low + count ? place - low : count;
-      });
+      call_.attention.sum_rows({.of = scores(d), .sums = mass.data() + mass.offset(low), .step = 0});
+      continue;
     }
-    call_.attention.product({.a = x.vectors + low * channels,
-                             .a_row = 1,
-                             .a_step = channels,
-                             .b = mass,
-                             .c = x.of_rows,
-                             .scale = ones,
-                             .rows = channels,
-                             .depth = count,
-                             .lanes = lanes});
-    if (x.of_vectors == nullptr) continue;
-    add_rows_product(call_, ones,
-                     {.a = mass,
-                      .a_row = lanes,
-                      .a_step = 1,
-                      .b = x.rows,
-                      .b_row = backward_.key_width,
-                      .c = x.of_vectors + low * backward_.key_width,
-                      .c_row = backward_.key_width,
-                      .rows = count,
-                      .depth = block_.lanes.used,
-                      .width = backward_.key_width});
+    add_mass(
+        d, at.coordinate,
+        [&](std::int64_t distance) {
+          const std::int64_t place = place_of(at, distance);
+          return place >= some.low && place <= some.high ? mass.offset(place) : mass.nowhere();
+        },
+        mass.data());
   }
 }
 
-// [channels][lanes] to padded rows of lanes.
-static void to_rows(const float* columns, std::int64_t channels, std::int64_t lanes, std::int64_t width, float* rows) {
-  for (std::int64_t l = 0; l < lanes; ++l) {
-    for (std::int64_t c = 0; c < width; ++c) rows[l * width + c] = c < channels ? columns[c * lanes + l] : 0.0F;
-  }
-}
+void TileGradients::add(const math::QueryDistance& term, std::size_t t, const float* d) { add_places(term.at, t, d); }
 
-void TileGradients::add(const math::QueryDistance& term, std::size_t t, const float* d) {
-  const std::int64_t channels = call_.layer.head_dim;
-  const bool is_given = !term.given_places.empty();
-  const float* rows = block_.raw_rows.data();
-  if (is_given) {
-    to_rows(block_.lanes.of_term[t].data(), channels, block_.lanes.lanes, backward_.key_width, scratch_.rows.data());
-    rows = scratch_.rows.data();
-  }
-  add_places(
-      {.at = term.at,
-       .vectors = call_.vectors(t).rows.data() + (term.vectors.per_head ? head() * term.vectors.count : 0) * channels,
-       .count = term.vectors.count,
-       .rows = rows,
-       .of_rows = is_given ? block_.of_term[t].data() : block_.d_raw.data(),
-       .of_vectors = backward_.wants[t] != 0 ? of_terms_[t].floats_of(of_group()) : nullptr},
-      d);
-}
-
-// Some keys at a time, which meet fewer places than all: 16 of them and 48 lanes have 63 distances, 64 have 111.
+// Of keys: those of all blocks of a head, until they have passed the tile.
 void TileGradients::add(const math::KeyDistance& term, std::size_t t, const float* d) {
-  const std::int64_t wide = call_.attention.register_lanes;
-  const bool is_one = places_.places(term.at, places_.whole_tile()).is_one();
-  const std::int64_t step = is_one ? tile_.count() : std::max<std::int64_t>(wide, 16);
-  for (std::int64_t m = 0; m < tile_.count(); m += step) {
-    add_some_keys(term, t, {0, block_.lanes.lanes, m, std::min(step, tile_.count() - m)}, d);
-  }
-}
-
-void TileGradients::add_some_keys(const math::KeyDistance& term, std::size_t t, const TileTerms::Patch& patch,
-                                  const float* d) {
   const std::int64_t lanes = block_.lanes.lanes;
-  const std::int64_t width = backward_.key_width;
-  const bool is_padded = !backward_.padded[t].empty();
-  const float* const vectors = (is_padded ? backward_.padded[t].data() : call_.vectors(t).rows.data()) +
-                               (term.vectors.per_head ? head() * term.vectors.count : 0) * width;
-  const float* const ones = scratch_.ones.data();
-  const TileTerms::PlaceRange all = places_.places(term.at, patch);
-  for (std::int64_t low = all.low; low <= all.high; low += kBandPlaces) {
-    const std::int64_t count = std::min(kBandPlaces, all.high - low + 1);
-    float* const mass = scratch_.mass.data();  // [keys][count]
-    std::fill_n(mass, patch.keys * count, 0.0F);
+  KeyMass& own = scratch_.of_keys[t];
+  const auto multiply = [&] { multiply_key_places(backward_, scratch_, tile_, t, keys_, of_terms_[t]); };
+  if (own.head != head()) multiply();
+  own.head = head();
+  own.keys = std::max(own.keys, tile_.count());
+  const TileTerms::PlaceRange all = places_.places(term.at, places_.whole_tile());
+  for (std::int64_t low = all.low; low <= all.high; low += PlaceMass::kPlaces) {
+    const PlaceSpan some{low, std::min(low + PlaceMass::kPlaces - 1, all.high)};
+    if (!own.mass.takes(some)) {
+      multiply();
+      own.keys = tile_.count();
+    }
+    own.mass.open(some);
+    float* const mass = own.mass.data();
+    if (all.is_one()) {
+      add_sums_of_keys(d, mass + own.mass.offset(low));
+      continue;
+    }
     const std::int32_t* first = nullptr;
     const std::int64_t step = places_.fill_places(
-        term.at.coordinate, patch.first_key, patch.keys,
+        term.at.coordinate, 0, tile_.count(),
         [&](std::int64_t distance, std::int64_t) {
           const std::int64_t place = place_of(term.at, distance);
-          return static_cast<std::int32_t>(place >= low && place < low + count ? place - low : -1);
+          const bool is_here = place >= some.low && place <= some.high;
+          return static_cast<std::int32_t>(is_here ? own.mass.offset(place) : own.mass.nowhere());
         },
         first);
-    for (std::int64_t m = 0; m < patch.keys; ++m) {
+    for (std::int64_t m = 0; m < tile_.count(); ++m) {
       const std::int32_t* const at = first + m * step;
-      const float* const own = d + (patch.first_key + m) * lanes;
-      for (std::int64_t l = 0; l < block_.lanes.used; ++l) {
-        if (at[l] >= 0) mass[m * count + at[l]] += own[l];
-      }
+      for (std::int64_t l = 0; l < block_.lanes.used; ++l) mass[at[l] + m] += d[m * lanes + l];
     }
-    add_rows_product(call_, ones,
-                     {.a = mass,
-                      .a_row = count,
-                      .a_step = 1,
-                      .b = vectors + low * width,
-                      .b_row = width,
-                      .c = keys_.raw_keys.data() + patch.first_key * width,
-                      .c_row = width,
-                      .rows = patch.keys,
-                      .depth = count,
-                      .width = width});
-    if (backward_.wants[t] == 0) continue;
-    const FloatRows keys = raw_keys();
-    add_rows_product(call_, ones,
-                     {.a = mass,
-                      .a_row = 1,
-                      .a_step = count,
-                      .b = keys.data + patch.first_key * keys.stride,
-                      .b_row = keys.stride,
-                      .c = of_terms_[t].floats_of(of_group()) + low * width,
-                      .c_row = width,
-                      .rows = count,
-                      .depth = patch.keys,
-                      .width = width});
   }
+}
+
+// sums[m] += sum of d[m] over all lanes: a product with ones, rows of which overlap.
+void TileGradients::add_sums_of_keys(const float* d, float* sums) {
+  const std::int64_t wide = call_.attention.register_lanes;
+  float* const columns = scratch_.mass.data();
+  call_.attention.product({.a = d,
+                           .a_row = block_.lanes.lanes,
+                           .a_step = 1,
+                           .b = scratch_.ones.data(),
+                           .c = columns,
+                           .rows = tile_.count(),
+                           .depth = block_.lanes.used,
+                           .lanes = wide,
+                           .b_row = 1});
+  for (std::int64_t m = 0; m < tile_.count(); ++m) sums[m] += columns[m * wide];
 }
 
 // Gradients of W^T (q + v), [width][lanes], where queries were projected; else as of vectors by place.
 void TileGradients::add(const math::SineDistance& term, std::size_t t, const float* d) {
-  const ProjectedDistances& own = call_.projected[t];
-  if (!own.rows.empty()) {
-    const std::int64_t channels = call_.layer.head_dim;
-    const std::int64_t count = term.high - term.low + 1;
-    to_rows(block_.lanes.of_term[t].data(), channels, block_.lanes.lanes, backward_.key_width, scratch_.rows.data());
-    return add_places({.at = own.at,
-                       .vectors = own.rows.data() + head() * count * channels,
-                       .count = count,
-                       .rows = scratch_.rows.data(),
-                       .of_rows = block_.of_term[t].data(),
-                       .of_vectors = backward_.wants[t] != 0 ? of_terms_[t].floats_of(of_group()) : nullptr},
-                      d);
-  }
+  if (!call_.projects_queries(t)) return add_places(call_.projected[t].at, t, d);
   const TileTerms::PlaceRange range = places_.distances(term.coordinate, places_.whole_tile());
   if (range.high - range.low < SineRows::kRows) return add_run_of_sines(term, t, range.low, range.high, d);
   add_any_sines(term, t, d);

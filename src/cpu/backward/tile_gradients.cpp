@@ -36,7 +36,12 @@ GradientScratch::GradientScratch(const BackwardCall& backward, std::pmr::memory_
   std::int64_t widest = backward.key_width;
   bool any = false;
   std::int64_t knots_rows = 0;
+  of_keys.resize(call.lowered.terms.size());
   for (std::size_t t = 0; t < call.lowered.terms.size(); ++t) {
+    if (std::holds_alternative<math::KeyDistance>(call.lowered.terms[t])) {
+      of_keys[t].mass = PlaceMass(kTileKeys);
+      of_keys[t].mass.begin(kTileKeys);
+    }
     any |= math::part_of(call.lowered.terms[t]) == math::Part::content ||
            std::holds_alternative<math::QueryDistance>(call.lowered.terms[t]) ||
            std::holds_alternative<math::Running>(call.lowered.terms[t]) ||
@@ -53,7 +58,7 @@ GradientScratch::GradientScratch(const BackwardCall& backward, std::pmr::memory_
     of_x.resize(index(kTileKeys * call.max_lanes));
   }
   if (!any) return;
-  mass.resize(index(std::max(places * call.max_lanes, kTileKeys * kBandPlaces)));
+  mass.resize(index(places * call.max_lanes));
   rows.resize(index(call.max_lanes * widest));
   columns.resize(index(call.max_lanes * call.layer.head_dim));
   mass.resize(std::max(mass.size(), columns.size()));
@@ -280,7 +285,7 @@ void TileGradients::add(const math::KeyVector&, std::size_t t, const float* d) {
   if (call_.rotations.empty()) return;
   const LaneBlock& lanes = block_.lanes;
   const std::int64_t channels = call_.layer.head_dim;
-  const FloatRows keys = raw_keys();
+  const FloatRows keys = padded_keys(backward_, scratch_, tile_, tile_.count());
   const float* const u = call_.vectors(t).rows.data() + head() * channels;
   float* const of_u = backward_.wants[t] != 0 ? of_terms_[t].floats_of(of_group()) : nullptr;
   for (std::int64_t m = 0; m < tile_.count(); ++m) {

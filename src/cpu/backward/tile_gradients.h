@@ -4,7 +4,7 @@
 //
 // A vector by distance, s += row . E[place]: mass[place] = sum of d over the scores of that place, then
 //
-//   d row += E^T mass,   d E[place] += mass[place] row      each one product for all places of a tile
+//   d row += E^T mass,   d E[place] += mass[place] row      each one product for the places of many tiles: place_mass.h
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 
 #include "cpu/attend/tile_terms.h"
 #include "cpu/backward/gradient_block.h"
+#include "cpu/backward/place_mass.h"
 
 namespace posenc::cpu {
 
@@ -29,13 +30,14 @@ struct GradientScratch {
 
   TermScratch terms;
   std::optional<SineRows>& sines(std::size_t t) { return terms.sines[t]; }
-  AlignedFloats mass;      // [places + 1][lanes], or [keys][places]
-  AlignedFloats raw_keys;  // [kTileKeys][key_width], copied
-  AlignedFloats rows;      // [lanes][width] of a term
-  AlignedFloats columns;   // [head_dim][lanes]
-  AlignedFloats knots;     // [2 segments][lanes]
-  AlignedFloats of_x;      // [kTileKeys][lanes], Knots
-  std::array<float, static_cast<std::size_t>(kMaxLanes)> ones;
+  AlignedFloats mass;            // [places + 1][lanes]
+  std::vector<KeyMass> of_keys;  // of each term: KeyDistance
+  AlignedFloats raw_keys;        // [kTileKeys][key_width], copied
+  AlignedFloats rows;            // [lanes][width] of a term
+  AlignedFloats columns;         // [head_dim][lanes]
+  AlignedFloats knots;           // [2 segments][lanes]
+  AlignedFloats of_x;            // [kTileKeys][lanes], Knots
+  std::array<float, 2 * static_cast<std::size_t>(kMaxLanes)> ones;
 };
 
 // c[r] += sum_k a[r a_row + k a_step] b[k], rows of `width` channels, whole registers of them.
@@ -52,6 +54,16 @@ struct RowsProduct {
   std::int64_t width;
 };
 void add_rows_product(const AttendCall& call, const float* ones, const RowsProduct& x);
+
+// What has been summed by place, multiplied, and added to gradients of what it met: of the block's queries, which have
+// passed all tiles, or of the keys of a tile, which all blocks have passed.
+void multiply_places(const BackwardCall& backward, GradientScratch& scratch, GradientBlock& block, std::size_t t,
+                     TermSums& sums);
+void multiply_key_places(const BackwardCall& backward, GradientScratch& scratch, KeyTile& tile, std::size_t t,
+                         KeyGradients& keys, TermSums& sums);
+
+// The tile's first keys as given, which end with a whole register.
+FloatRows padded_keys(const BackwardCall& backward, GradientScratch& scratch, KeyTile& tile, std::int64_t count);
 
 // Made for one block and one tile.
 class TileGradients {
@@ -77,29 +89,21 @@ class TileGradients {
   void add(const math::Column& term, std::size_t t, const float* d);
   void add(const math::QueryDistance& term, std::size_t t, const float* d);
   void add(const math::KeyDistance& term, std::size_t t, const float* d);
-  void add_some_keys(const math::KeyDistance& term, std::size_t t, const TileTerms::Patch& patch, const float* d);
   void add(const math::SineDistance& term, std::size_t t, const float* d);
   void add(const math::KeyVector& term, std::size_t t, const float* d);
   void add(const math::Label& term, std::size_t t, const float* d);
   void add(const math::Running&, std::size_t, const float*) {}  // pass_gates
 
-  // Rows, one for each lane, that have met vectors of places.
-  struct PlaceGradients {
-    const math::DistancePlaces& at;
-    const float* vectors;  // of the lanes' head: [count][head_dim]
-    std::int64_t count;
-    const float* rows;  // [lanes][key_width]
-    float* of_rows;     // [head_dim][lanes]
-    float* of_vectors;  // [count][key_width], or null
-  };
-  void add_places(const PlaceGradients& x, const float* d);
+  void add_places(const math::DistancePlaces& at, std::size_t t, const float* d);
+  void add_sums_of_keys(const float* d, float* sums);
   void add_run_of_sines(const math::SineDistance& term, std::size_t t, std::int64_t low, std::int64_t high,
                         const float* d);
   void add_any_sines(const math::SineDistance& term, std::size_t t, const float* d);
   void add_sines(std::size_t t, const float* sines, std::int64_t count, const float* mass);
   template <typename Offset>
+  void add_mass(const float* d, std::int64_t coordinate, const Offset& offset, float* mass);
+  template <typename Offset>
   void sum_mass(const float* d, std::int64_t coordinate, std::int64_t places, const Offset& offset);
-  FloatRows raw_keys();
   const float* diagonals(const float* d, const float* factor);
 
   std::int64_t head() const { return block_.lanes.head(); }
@@ -114,7 +118,6 @@ class TileGradients {
   TileTerms& places_;
   KeyGradients& keys_;
   std::vector<TermSums>& of_terms_;
-  FloatRows raw_{};
 };
 
 }  // namespace posenc::cpu
