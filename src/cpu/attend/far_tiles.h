@@ -4,7 +4,8 @@
 // A score is at most |q| |k| + slope d. Tile t is skipped where that is below max - 25 ln 2 - ln 64 - 2 ln(t + 2), max
 // the largest score that the query has met: its 64 keys then weigh less than 2^-25 / (t + 2)^2 of the row's sum, and
 // all that are skipped, less than 2^-25. (How many keys come later is not asked: no row depends on that.) Tiles are met
-// from the last to the first, so that the near ones come first.
+// from the last to the first, so that the near ones come first. The backward pass has the logarithm of the row's sum,
+// which no score passes, in max's place: what it skips weighs less than that too.
 #pragma once
 
 #include <vector>

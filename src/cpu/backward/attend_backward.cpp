@@ -98,12 +98,13 @@ bool attend_backward(const LayerPlan& layer, const AttendBackwardArgs& args) {
   const std::vector<cpu::BackwardUnit> units = cpu::backward_units(backward);
   cpu::KeepGoing keep_going(args.keep_going);
   cpu::keep_angles(call, asked_rows(call, units), keep_going);
+  const cpu::FarTiles far(call);
   cpu::TaskOrder order(std::ssize(units));
   cpu::HeapLines heap;
   std::vector<cpu::BackwardWorker> workers;
   const std::int64_t threads = std::min<std::int64_t>(cpu::threads_of(args.parallel), std::ssize(units));
   workers.reserve(index(threads));
-  for (std::int64_t w = 0; w < threads; ++w) workers.emplace_back(backward, units, order, keep_going, &heap);
+  for (std::int64_t w = 0; w < threads; ++w) workers.emplace_back(backward, units, far, order, keep_going, &heap);
   cpu::run_tasks(args.parallel, workers, std::ssize(units), [&](cpu::BackwardWorker& worker, std::int64_t n) noexcept {
     if (keep_going.is_stopped()) return order.pass(n, cpu::TaskOrder::kAll);
     worker.run(n);

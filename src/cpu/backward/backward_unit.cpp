@@ -80,11 +80,12 @@ std::vector<BackwardUnit> backward_units(const BackwardCall& backward) {
   return out;
 }
 
-BackwardWorker::BackwardWorker(BackwardCall& backward, std::span<const BackwardUnit> units, TaskOrder& order,
-                               KeepGoing& keep_going, std::pmr::memory_resource* memory)
+BackwardWorker::BackwardWorker(BackwardCall& backward, std::span<const BackwardUnit> units, const FarTiles& far,
+                               TaskOrder& order, KeepGoing& keep_going, std::pmr::memory_resource* memory)
     : backward_(backward),
       call_(backward.call),
       units_(units),
+      far_(far),
       order_(order),
       keep_going_(keep_going),
       scratch_(backward.call, memory),
@@ -159,6 +160,10 @@ void BackwardWorker::begin(const BackwardUnit& unit) {
       posenc::cpu::begin(backward_, std::span(lanes).first(index(count)), scratch_, angles_,
                          backward_.wants_frequencies ? &of_frequencies_ : nullptr, block);
       of_sinks_[index(g)] += block.of_sink;
+      if (far_.are_sought()) {
+        far_.measure(block.lanes);
+        std::copy_n(block.lse.begin(), block.lanes.lanes, block.lanes.max.begin());  // at least the largest score
+      }
       if (call_.runs_backwards) find_carries(unit, block);
     }
   }
@@ -251,10 +256,12 @@ void BackwardWorker::run(std::int64_t number) {
     has_keys_ = false;
     place(unit, tile);
     for (GradientBlock& block : std::span(blocks_).first(used_)) {
-      if (!is_seen_by(block)) continue;
+      if (!is_seen_by(block) || far_.is_far(block.lanes, unit.sequence, unit.kv_head, tile * kTileKeys)) continue;
       pass_block(block, tile);
       ++since_asked;
     }
+    // Whoever comes after this unit asks for this one alone: so it waits, even where it has nothing to add.
+    if (unit.shares_keys) order_.wait(unit.before, tile + 1);
     if (has_keys_) add_tile(unit, tile);
     order_.pass(number, tile + 1);
     if (since_asked < kBackwardTilesUntilAsked) continue;
@@ -448,12 +455,11 @@ void BackwardWorker::add_region(GradientBlock& block, std::int64_t region, const
                     .width = width});
 }
 
-// What all blocks have added to a tile's keys, to the sums of the call.
+// What all blocks have added to a tile's keys, to the sums of the call: the unit's turn has come.
 void BackwardWorker::add_tile(const BackwardUnit& unit, std::int64_t tile) {
   for (std::size_t t = 0; t < of_terms_.size(); ++t) {
     multiply_key_places(backward_, gradients_, tile_, t, keys_, of_terms_[t]);
   }
-  if (unit.shares_keys) order_.wait(unit.before, tile + 1);
   const std::int64_t keys = call_.rows.sequences[unit.sequence].k_count;
   const std::int64_t count = std::min(kTileKeys, keys - tile * kTileKeys);
   const std::int64_t first = call_.rows.sequences[unit.sequence].k_first + tile * kTileKeys;

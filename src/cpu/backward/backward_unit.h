@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "cpu/attend/far_tiles.h"
 #include "cpu/attend/tile_products.h"
 #include "cpu/backward/backward_call.h"
 #include "cpu/backward/gradient_block.h"
@@ -42,8 +43,8 @@ std::vector<BackwardUnit> backward_units(const BackwardCall& backward);
 // Where one thread works.
 class BackwardWorker {
  public:
-  BackwardWorker(BackwardCall& backward, std::span<const BackwardUnit> units, TaskOrder& order, KeepGoing& keep_going,
-                 std::pmr::memory_resource* memory);
+  BackwardWorker(BackwardCall& backward, std::span<const BackwardUnit> units, const FarTiles& far, TaskOrder& order,
+                 KeepGoing& keep_going, std::pmr::memory_resource* memory);
 
   // One unit from its first tile to its last: d_q is written, all else added to the call's sums.
   void run(std::int64_t number);
@@ -66,6 +67,7 @@ class BackwardWorker {
   BackwardCall& backward_;
   const AttendCall& call_;
   std::span<const BackwardUnit> units_;
+  const FarTiles& far_;
   TaskOrder& order_;
   KeepGoing& keep_going_;
   RowScratch scratch_;

@@ -67,6 +67,7 @@ class Comparison {
         ASSERT_EQ(is.all[n].name, wanted.all[n].name);
         for (std::size_t e = 0; e < is.all[n].values.size(); ++e) {
           const double error = std::abs(is.all[n].values[e] - wanted.all[n].values[e]);
+          ASSERT_FALSE(std::isnan(error)) << is.all[n].name << ": element " << e << " was not written";
           const bool is_stored = n < 3;
           const double bound = is_stored ? stored_error(dtype, wanted.all[n].values[e], bounds[n]) : bounds[n];
           own.ratio.add(error, bound, where + ": " + is.all[n].name);
@@ -203,6 +204,30 @@ TEST(KernelGradients, HoldForManyQueries) {
     many.compare(scheme, long_one, all[n].side == 0 && !all[n].from_zero ? Places::run : Places::scattered);
   }
   EXPECT_GT(many.expect(), 10U);
+}
+
+// Where the first of the heads leaves out its far tiles, and one more has some that weigh little.
+TEST(KernelGradients, HoldWhereAlibiLeavesTilesOut) {
+  Comparison far("gradients beside far tiles");
+  const SchemeCase scheme{.name = "ALiBi", .layer = with_term(Alibi{.heads = kHeads, .max_bias = 4.0})};
+  far.compare(scheme, {.name = "causal", .mask = {.kind = MaskKind::causal}, .queries = 66, .keys = 200},
+              Places::by_order);
+  EXPECT_EQ(far.expect(), 1U);
+}
+
+// A tile that meets more places than are summed at a time (place_mass.h), of queries and of keys.
+TEST(KernelGradients, HoldForManyPlaces) {
+  Comparison many("gradients of many places");
+  SchemeCase scheme{.name = "Shaw's keys, asked by both",
+                    .layer = with_term(ShawKeys{.left = 200, .right = 200, .by_keys = true}),
+                    .weights =
+                        [](Tables& tables) {
+                          return LayerWeights{.score = {ShawWeights{tables({401, kHeadDim})}}};
+                        },
+                    .side = 400};
+  many.compare(scheme, {.name = "bidirectional", .mask = {.kind = MaskKind::bidirectional}, .queries = 50, .keys = 66},
+               Places::scattered);
+  EXPECT_EQ(many.expect(), 1U);
 }
 
 // Widths that no register divides, and those of models.
