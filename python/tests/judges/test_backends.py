@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 import typing
 from dataclasses import replace
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
+import fake_cuda
 import posenc
 import posenc.torch
 import scheme_cases
@@ -192,15 +195,61 @@ def wrong_calls():
     yield "before 0", "log n", lambda q, k, v, g: (q, k, v, {"q_positions": T.tensor([-4, 1, 2])})
 
 
-@pytest.mark.parametrize(("name", "change"), [pytest.param(c, f, id=what) for what, c, f in wrong_calls()])
-def test_bad_calls_are_refused_in_the_kernels_words(name, change):
+# Only numbers say so, and tensors of the meta device, or fake ones, have none.
+IN_NUMBERS = {"far", "between", "grid", "shaw between", "before 0"}
+CANNOT = r"\[attend\] backend must be 'composed' or 'auto' but is 'flex', which does not compute this call: "
+
+
+def on_fake_device(x):
+    return torch.empty(x.shape, dtype=x.dtype, device="cuda") if isinstance(x, torch.Tensor) else x
+
+
+@pytest.mark.parametrize(("what", "name", "change"), [pytest.param(*one, id=one[0]) for one in wrong_calls()])
+def test_bad_calls_are_refused_in_the_kernels_words(what, name, change):
+    """Whichever path computes the call: with a gradient and without, composed, by FlexAttention (which may say that it
+    has no such call), on the meta device, and traced for CUDA."""
     call = Call(CASES[name], NEAR)
     layer = call.layer(torch.float32)
     q, k, v, given = change(call.q.float(), call.k.float(), call.v.float(), call.given)
-    said = []
-    for backend in ("kernel", "composed"):
+    attend = posenc.torch.attend
+
+    def said(run):
         with pytest.raises(ValueError) as problem:
-            posenc.torch.attend(layer, q, k, v, backend=backend, **given)
+            run()
+        return str(problem.value)
+
+    def elsewhere(move):
+        there = posenc.torch.Layer(call.plan, **scheme_cases.mapped(call.tables, move))
+        return attend(there, *(move(x) for x in (q, k, v)), **{n: move(x) for n, x in given.items()})
+
+    def on_fake_cuda():
+        with FakeTensorMode(), fake_cuda.by_operators(), torch.no_grad():
+            return elsewhere(on_fake_device)
+
+    wanted = said(lambda: attend(layer, q, k, v, backend="kernel", **given))
+    assert said(lambda: attend(layer, q, k, v, backend="composed", **given)) == wanted
+    assert said(lambda: attend(layer, q.clone().requires_grad_(), k, v, **given)) == wanted
+    by_flex = said(lambda: attend(layer, q, k, v, backend="flex", **given))
+    assert by_flex == wanted or re.match(CANNOT, by_flex)
+    if what not in IN_NUMBERS:
+        assert said(lambda: elsewhere(lambda x: x.to("meta") if isinstance(x, torch.Tensor) else x)) == wanted
+        assert said(on_fake_cuda) == wanted
+
+
+@pytest.mark.parametrize("name", ["heads", "positions", "far", "no gate"])
+def test_bad_calls_are_refused_in_graphs(name):
+    torch._dynamo.reset()
+    _, case, change = next(one for one in wrong_calls() if one[0] == name)
+    call = Call(CASES[case], NEAR)
+    layer = call.layer(torch.float32)
+    q, k, v, given = change(call.q.float(), call.k.float(), call.v.float(), call.given)
+    said = []
+    graph = torch.compile(
+        lambda q, k, v: posenc.torch.attend(layer, q, k, v, **given), backend="aot_eager", fullgraph=True
+    )
+    for run in (graph, lambda q, k, v: posenc.torch.attend(layer, q, k, v, backend="kernel", **given)):
+        with pytest.raises(ValueError) as problem:
+            run(q, k, v)
         said.append(str(problem.value))
     assert said[0] == said[1]
 

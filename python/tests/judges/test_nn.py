@@ -8,8 +8,10 @@ import pickle
 import pytest
 import torch
 import transformers as hf
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 import bounds
+import fake_cuda
 import posenc
 import posenc.nn as pn
 from scheme_cases import Random
@@ -566,6 +568,53 @@ def test_compiled_and_checkpointed():
         assert float((made - out).detach().abs().max()) <= bounds.in_double(float(out.detach().abs().max()) * 40, 400)
         for one, other in zip(wanted, torch.autograd.grad(made.square().sum(), list(attention.parameters()))):
             assert torch.allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_traced_with_fake_cuda_tensors(name):
+    """No module makes a tensor on the CPU for tokens that are elsewhere."""
+    attention = attention_of(name).float()
+    with FakeTensorMode(), fake_cuda.by_operators(), torch.no_grad():
+        there = {
+            n: torch.empty(x.shape, dtype=x.dtype, device="cuda")
+            for n, x in (*attention.named_parameters(), *attention.named_buffers())
+        }
+        out = torch.func.functional_call(attention, there, (torch.empty(2, 5, 32, device="cuda"),))
+    assert out.device.type == "cuda" and out.shape == (2, 5, 32)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_autocast_and_checkpoints_train_it(name):
+    """In bfloat16 within a few of its roundings of what float32 gives, a checkpoint's gradients to the bit."""
+    attention, x = attention_of(name).float(), Random(8)(2, 5, 32).float()
+    weights, wanted = list(attention.parameters()), attention(x).detach()
+
+    def trained(run):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            out = run()
+        return out, torch.autograd.grad(out.float().square().sum(), weights)
+
+    out, gradients = trained(lambda: attention(x))
+    assert out.dtype == torch.bfloat16 and all(g.dtype == torch.float32 and bool(g.isfinite().all()) for g in gradients)
+    assert float((out.float() - wanted).detach().abs().max()) <= 2**-4 * max(1.0, float(wanted.abs().max()))
+    again, recomputed = trained(lambda: torch.utils.checkpoint.checkpoint(attention, x, use_reentrant=False))
+    assert torch.equal(again, out) and all(torch.equal(a, b) for a, b in zip(gradients, recomputed))
+
+
+@pytest.mark.parametrize("name", ["t5 and shaw", "cope", "transformer-xl"])
+def test_exported_and_mapped(name):
+    attention, x = attention_of(name), Random(8)(2, 5, 32)
+    out = attention(x)
+    assert float((torch.export.export(attention, (x,)).module()(x) - out).detach().abs().max()) <= 1e-12
+
+    def loss(weights, x):
+        return torch.func.functional_call(attention, weights, (x[None],)).square().sum()
+
+    weights = {n: w.detach() for n, w in attention.named_parameters()}
+    each = torch.vmap(torch.func.grad(loss), in_dims=(None, 0))(weights, x)
+    for n, x_of_sample in enumerate(x):
+        for name_of_weight, one in torch.func.grad(loss)(weights, x_of_sample).items():
+            assert torch.allclose(each[name_of_weight][n], one, rtol=1e-9, atol=1e-9)
 
 
 def test_what_cannot_be_is_refused():
