@@ -189,7 +189,9 @@ TEST(KernelGradients, HoldForEveryTail) {
   EXPECT_GT(tails.expect(), 60U);
 }
 
-// Several units of one KV head, which add to the same sums in turn: one of four query heads has 96 queries at most.
+// Several units of one KV head, which add to the same sums in turn: one of four query heads has 96 queries at most. Two
+// tiles of keys for some, for most no more keys than it takes: what the reference does with them is nearly all the
+// time.
 TEST(KernelGradients, HoldForManyQueries) {
   Comparison many("gradients of many queries");
   const std::vector<SchemeCase> all = all_schemes();
@@ -198,7 +200,7 @@ TEST(KernelGradients, HoldForManyQueries) {
                                .mask = {.kind = MaskKind::bidirectional},
                                .batch = all[n].batches_only ? 2 : 0,
                                .queries = 103,
-                               .keys = 66};
+                               .keys = n % 25 == 0 ? 66 : 7};
     SchemeCase scheme = all[n];
     scheme.layer.kv_heads = 1;
     many.compare(scheme, long_one, all[n].side == 0 && !all[n].from_zero ? Places::run : Places::scattered);
