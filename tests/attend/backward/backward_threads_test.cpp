@@ -1,6 +1,7 @@
 // Whose threads a call of attend_backward runs on, and how many, changes no bit of what it writes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 #include <thread>
@@ -88,6 +89,49 @@ TEST(BackwardThreads, MayBeTheCallers) {
     const Executor one_by_one{.context = nullptr, .run = backwards, .threads = 4};
     expect_same(gradients.by_kernels(Isa::automatic, {.threads = 0, .executor = one_by_one}), wanted);
   }
+}
+
+// Of three units of queries or more, some in the middle see none of the keys: those after them still wait for those
+// before.
+TEST(BackwardThreads, WaitForUnitsThatOthersPassBy) {
+  constexpr std::int64_t kQueries = 4 * 384;  // 384: eight blocks of the widest registers
+  constexpr std::int64_t kKeys = 64;
+  constexpr std::int64_t kDim = 8;
+  std::uint32_t state = 7;
+  const auto numbers = [&](std::int64_t count) {
+    std::vector<float> out;
+    for (std::int64_t n = 0; n < count; ++n) {
+      state = state * 1664525U + 1013904223U;  // Numerical Recipes' generator
+      out.push_back(static_cast<float>(static_cast<std::int32_t>(state)) * 0x1p-31F);
+    }
+    return out;
+  };
+  std::vector<float> q = numbers(kQueries * kDim);
+  std::vector<float> k = numbers(kKeys * kDim);
+  std::vector<float> d_out = numbers(kQueries * kDim);
+  std::vector<float> lse(kQueries, 5.0F);
+  std::vector<float> visible(kQueries * kKeys, 1.0F);
+  std::fill_n(visible.begin() + 384 * kKeys, 384 * kKeys, 0.0F);
+  const auto view = [](std::vector<float>& x) {
+    return tensor(x.data(), {static_cast<std::int64_t>(x.size()) / kDim, 1, kDim});
+  };
+  const LayerPlan layer{.heads = 1, .kv_heads = 1, .head_dim = kDim, .value_dim = kDim};
+  const LayerInputs inputs{.attn_mask = tensor(visible.data(), {kQueries, kKeys})};
+  const auto gradients = [&](std::int64_t threads) {
+    std::vector<float> d_k(kKeys * kDim);
+    EXPECT_TRUE(attend_backward(layer, {.q = view(q),
+                                        .k = view(k),
+                                        .v = view(k),
+                                        .inputs = inputs,
+                                        .out = view(q),
+                                        .lse = tensor(lse.data(), {kQueries, 1}),
+                                        .d_out = view(d_out),
+                                        .d_k = view(d_k),
+                                        .parallel = {.threads = threads}}));
+    return d_k;
+  };
+  const std::vector<float> wanted = gradients(1);
+  for (int call = 0; call < 20; ++call) EXPECT_EQ(gradients(3), wanted);
 }
 
 }  // namespace
