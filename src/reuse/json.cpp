@@ -40,8 +40,8 @@ void write_verdict(JsonWriter& json, const ReuseVerdict& verdict) {
   json.end_array();
 }
 
-void write_bytes(JsonWriter& json, const std::vector<KvFormatBytes>& bytes) {
-  json.key("bytes");
+void write_bytes(JsonWriter& json, std::string_view key, const std::vector<KvFormatBytes>& bytes) {
+  json.key(key);
   json.begin_object(JsonLayout::line);
   for (const KvFormatBytes& one : bytes) write_if(json, name(one.format), one.bytes);
   json.end_object();
@@ -57,7 +57,7 @@ void write_group(JsonWriter& json, const CacheGroup& group) {
   write_if(json, "kept", group.kept);
   write_if(json, "owner", group.owner);
   json.member("expanded", group.expanded);
-  write_bytes(json, group.bytes);
+  write_bytes(json, "bytes", group.bytes);
   json.key("verdicts");
   json.begin_array();
   for (const OperationVerdict& one : group.verdicts) {
@@ -98,7 +98,8 @@ std::string to_json(const CacheStudy& study) {
   json.member("schema_version", kCacheSchemaVersion);
   json.member("model", study.model);
   json.member("stack", study.stack);
-  write_bytes(json, study.bytes);
+  write_bytes(json, "bytes", study.bytes);
+  write_bytes(json, "encoder_bytes", study.encoder_bytes);
   json.member("shift_by", study.shift_by);
   write_numbers(json, "shifts", study.shifts);
   json.key("groups");

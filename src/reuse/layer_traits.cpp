@@ -4,6 +4,7 @@
 #include <numeric>
 #include <variant>
 
+#include "reuse/mask_traits.h"
 #include "reuse/scheme_traits.h"
 
 namespace posenc::reuse {
@@ -42,12 +43,13 @@ bool sees_after(const Mask& mask) {
   return false;
 }
 
-std::optional<std::int64_t> reach_of(const LayerPlan& layer) {
+std::optional<std::int64_t> reach_of(const LayerPlan& layer, const MaskTraits& mask) {
   std::optional<std::int64_t> reach;
-  if (layer.compression) return reach;
+  if (layer.compression || !mask.bounded || !mask.made_of) return reach;
   if (layer.mask.window) reach = std::clamp(std::max(layer.mask.window->past, layer.mask.window->future), {}, kMost);
   if (layer.mask.chunk) reach = std::min(reach.value_or(kMost), std::clamp(*layer.mask.chunk - 1, {}, kMost));
-  if (reach == kMost) reach.reset();
+  if (reach && *reach >= kMost - *mask.made_of) reach.reset();
+  if (reach) *reach += *mask.made_of;
   return reach;
 }
 
@@ -73,12 +75,13 @@ void add_rotations(const LayerPlan& layer, LayerTraits& to) {
         std::visit([](const auto& rule) { return same_up_to(rule); }, rope(one).scaling);
     if (same) {
       to.by_length = true;
+      to.by_each_length |= by_each_length(rope(one).scaling);
       to.same_up_to = std::min(to.same_up_to.value_or(*same), *same);
     }
     switch (one.role) {
       case RotateRole::main: to.rotates = true; break;
       case RotateRole::before_projection: to.rotated_before_projection = true; break;
-      case RotateRole::indexer: to.is_sparse = true; break;
+      case RotateRole::indexer: to.by_index = true; break;
     }
   }
 }
@@ -125,13 +128,20 @@ LayerTraits traits_of(const LayerPlan& layer) {
   add_rotations(layer, out);
   out.by_position = relative(layer, out.rotates);
   if (out.rotated_before_projection) out.by_position = {.period = 0};
+  // Where tokens move, the length that the last of them gives changes.
+  if (out.by_each_length) out.by_position = both(out.by_position, {.period = 0, .exact_below = out.same_up_to});
   add_added(layer, out);
   if (out.keeps == Keeps::keys) {
-    out.reach = reach_of(layer);
+    const MaskTraits mask = mask_traits(layer);
+    out.reach = reach_of(layer, mask);
+    out.made_of = mask.made_of;
+    out.by_index |= mask.by_index;
+    if (mask.by_place) out.by_position = {.period = 0};
     out.sees_after = sees_after(layer.mask);
     out.group = std::max(layer.compression.value_or(1), std::int64_t{1});
     out.order_period = common_period(std::max(layer.mask.chunk.value_or(1), std::int64_t{1}), out.group);
-    if (layer.mask.window && !out.sees_after) out.window = std::clamp(layer.mask.window->past, {}, kMost) + 1;
+    if (layer.mask.window && !out.sees_after && !mask.keeps_all)
+      out.window = std::clamp(layer.mask.window->past, {}, kMost) + 1;
   }
   out.one_rotation = std::visit([](const auto& s) { return region_traits(s).one_rotation; }, layer.regions);
   out.norm_commutes = norm_commutes(layer);
@@ -140,7 +150,6 @@ LayerTraits traits_of(const LayerPlan& layer) {
     out.gates |= traits.gates;
     out.terms_read_keys |= traits.reads_keys;
   }
-  out.is_sparse |= layer.mask.kind == MaskKind::sparse;
   return out;
 }
 

@@ -32,6 +32,7 @@ struct LayerTraits {
   Relative by_position{};
   std::int64_t order_period = 1;  // masks in chunks, groups of tokens: by places in the sequence; 0: too long for both
   bool by_length = false;         // a rotation's rule depends on the length
+  bool by_each_length = false;    // and beyond a length every length has its own (dynamic NTK)
   bool adds_place = false;        // positions are added to the hidden states themselves
 
   // What its own keys and values hold.
@@ -43,9 +44,10 @@ struct LayerTraits {
   std::int64_t group = 1;                    // tokens of which a key is made
   std::optional<std::int64_t> same_up_to{};  // where by_length: the length of the first switch
   bool gates = false;
-  bool terms_read_keys = false;  // as they are before the rotation
-  bool is_sparse = false;
-  std::optional<std::int64_t> window{};  // tokens that it keeps
+  bool terms_read_keys = false;             // as they are before the rotation
+  bool by_index = false;                    // an indexer picks keys
+  std::optional<std::int64_t> made_of = 0;  // tokens before its own that a key is made of; nothing: not known
+  std::optional<std::int64_t> window{};     // tokens that it keeps
 };
 
 LayerTraits traits_of(const LayerPlan& layer);

@@ -28,13 +28,13 @@ struct EnumNames<KvFormat> {
 template <>
 struct EnumNames<ReuseFact> {
   static constexpr NameArray<kReuseFacts> kNames{
-      "no_position",   "rotated_on_load", "norm_commutes",   "rounded_again",
-      "whole_groups",  "input_positions", "added_positions", "rotated_before_project",
-      "norm_after",    "regions",         "content_terms",   "state",
-      "another_cache", "mixed_context",   "absolute_below",  "period_below",
-      "input_context", "other_below",     "gates_move",      "rule_by_length",
-      "window_kept",   "indexer_too",     "owner",           "encoder_keys",
-      "both_ways"};
+      "no_position",    "rotated_on_load", "norm_commutes",   "rounded_again",
+      "whole_groups",   "input_positions", "added_positions", "rotated_before_project",
+      "norm_after",     "regions",         "content_terms",   "state",
+      "state_start",    "key_context",     "another_cache",   "mixed_context",
+      "absolute_below", "period_below",    "input_context",   "other_below",
+      "gates_move",     "rule_by_length",  "window_kept",     "indexer_too",
+      "owner",          "encoder_keys",    "both_ways"};
 };
 
 }  // namespace posenc::plan

@@ -133,4 +133,8 @@ inline std::optional<std::int64_t> same_up_to(const Llama3Scaling&) { return {};
 inline std::optional<std::int64_t> same_up_to(const ProportionalScaling&) { return {}; }
 inline std::optional<std::int64_t> same_up_to(const FactorListScaling&) { return {}; }
 
+// Whether beyond it every length has frequencies of its own. Others have a few sides, each of many lengths: Qwen 1 a
+// base for each doubling, LongRoPE two lists.
+inline bool by_each_length(const Scaling& scaling) { return std::holds_alternative<DynamicScaling>(scaling); }
+
 }  // namespace posenc::reuse

@@ -119,12 +119,15 @@ class Groups {
   std::vector<std::size_t> runs_;  // of layers that are equal, which each group is of
 };
 
-std::vector<KvFormatBytes> sum_of(const std::vector<CacheGroup>& groups) {
+bool is_of_encoder(const CacheGroup& group) { return group.kind == LayerKind::cross_attention; }
+
+// Of cross attention, whose tokens are the encoder's, or of the other layers.
+std::vector<KvFormatBytes> sum_of(const std::vector<CacheGroup>& groups, bool of_encoder) {
   std::vector<KvFormatBytes> out;
   for (std::int64_t f = 0; f < kKvFormats; ++f) {
     std::optional<double> sum = 0.0;
     for (const CacheGroup& group : groups) {
-      if (group.bytes.empty()) continue;
+      if (group.bytes.empty() || is_of_encoder(group) != of_encoder) continue;
       const std::optional<double>& one = group.bytes[static_cast<std::size_t>(f)].bytes;
       sum = sum && one ? std::optional(*sum + *one * static_cast<double>(group.layers.layers.size())) : std::nullopt;
     }
@@ -151,7 +154,8 @@ CacheStudy study_cache(const Plan& plan, const CacheStudyOptions& options) {
     if (reuse::caches(stack.layers[l])) groups.add(l, run_of[l]);
   }
   CacheStudy out{.model = plan.source.name, .stack = stack.name, .groups = groups.take()};
-  out.bytes = sum_of(out.groups);
+  out.bytes = sum_of(out.groups, false);
+  if (std::ranges::any_of(out.groups, is_of_encoder)) out.encoder_bytes = sum_of(out.groups, true);
   if (options.simulate) out.shifts = reuse::simulated_shifts();
   out.shift_by = options.shift_by;
   return out;

@@ -29,16 +29,22 @@ void add_sizes(plan::TextLines& lines, const CacheStudy& study) {
     if (!group.bytes.empty() && std::ranges::none_of(kinds, same)) kinds.push_back(&group);
   }
   lines.blank();
+  const bool has_encoder = !study.encoder_bytes.empty();
   std::string head = formatted("{:<10} {:>12}", "format", "all layers");
+  if (has_encoder) head += formatted(" {:>13}", "encoder token");
   for (const CacheGroup* kind : kinds) head += formatted(" {:>12}", formatted("{}+{}", kind->keys, kind->values));
   lines.add(0, head);
   for (std::size_t f = 0; f < study.bytes.size(); ++f) {
     std::string row = formatted("{:<10} {:>12}", name(study.bytes[f].format), bytes_or_none(study.bytes[f].bytes));
+    if (has_encoder) row += formatted(" {:>13}", bytes_or_none(study.encoder_bytes[f].bytes));
     for (const CacheGroup* kind : kinds) row += formatted(" {:>12}", bytes_or_none(kind->bytes[f].bytes));
     lines.add(0, row);
   }
   lines.blank();
-  lines.add(0, "all layers: of the stack. Then of one layer, by its numbers of keys and of values.");
+  lines.add(0, has_encoder ? "all layers: of the stack, a decoded token. encoder token: of all cross attention, whose "
+                             "keys are of the encoder's tokens. Then of one layer, by its numbers of keys and of "
+                             "values."
+                           : "all layers: of the stack. Then of one layer, by its numbers of keys and of values.");
 }
 
 void add_group_facts(plan::TextLines& lines, const CacheGroup& group) {

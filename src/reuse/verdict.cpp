@@ -12,6 +12,7 @@
 #include "posenc/cache/reuse.h"
 #include "posenc/error.h"
 #include "reuse/layer_traits.h"
+#include "reuse/model_traits.h"
 #include "reuse/reader.h"
 #include "reuse/scheme_traits.h"
 
@@ -23,6 +24,7 @@ using reuse::LayerTraits;
 using reuse::Relative;
 
 constexpr const char* kWhere = "reuse_verdict";
+constexpr std::int64_t kFarthest = std::int64_t{1} << 53U;  // tokens; farther is as good as everywhere
 
 // What an operation does to tokens.
 struct Effects {
@@ -55,6 +57,7 @@ struct Asked {
   CacheOperation operation = CacheOperation::shift;
   Effects effects;
   StoredKeys keys = StoredKeys::unrotated;
+  reuse::ModelTraits model{};
 
   const Stack& of_stack() const { return plan.stacks[stack]; }
   const LayerPlan& of_layer() const { return of_stack().layers[layer]; }
@@ -87,6 +90,12 @@ class Findings {
 
 // ---- the layer's own keys ----
 
+bool input_holds_places(const Stack& stack) {
+  return std::ranges::any_of(stack.input, [](const InputScheme& input) {
+    return std::visit([](const auto& s) { return reuse::input_traits(s).holds_place; }, input);
+  });
+}
+
 // Whether they hold a place that no rotation takes out again.
 bool add_fixed_places(const Asked& asked, const LayerTraits& own, Findings& to) {
   bool is_fixed = false;
@@ -94,10 +103,9 @@ bool add_fixed_places(const Asked& asked, const LayerTraits& own, Findings& to) 
     to.add(fact, Reuse::no, std::move(text));
     is_fixed = true;
   };
-  const bool in_input = std::ranges::any_of(asked.of_stack().input, [](const InputScheme& input) {
-    return std::visit([](const auto& s) { return reuse::input_traits(s).holds_place; }, input);
-  });
-  if (in_input) fix(ReuseFact::input_positions, "positions are added to the embeddings: every key and value holds one");
+  if (input_holds_places(asked.of_stack())) {
+    fix(ReuseFact::input_positions, "positions are added to the embeddings: every key and value holds one");
+  }
   for (std::size_t l = 0; l <= asked.layer; ++l) {
     if (!reuse::traits_of(asked.of_stack().layers[l]).adds_place) continue;
     fix(ReuseFact::added_positions, "positions are added to the hidden states that keys are projected from");
@@ -160,9 +168,20 @@ void add_moved(const Asked& asked, const LayerTraits& own, Findings& to) {
 void add_groups(const Asked& asked, const LayerTraits& own, Findings& to) {
   if (own.group == 1 || !asked.effects.moves) return;
   to.moves_by({.period = own.group});
-  to.within(own.group);
+  // Of some models (DeepSeek V4) a key is made of the group before too.
+  to.within(own.group <= kFarthest / 2 ? std::optional(2 * own.group) : std::nullopt);
   to.add(ReuseFact::whole_groups, Reuse::approximate,
          formatted("a key is made of {} tokens: exact where whole groups move by whole groups", own.group));
+}
+
+// A convolution of keys or values.
+void add_made_of(const Asked& asked, const LayerTraits& own, Findings& to) {
+  if (own.made_of == 0 || !asked.effects.loses) return;
+  to.within(own.made_of);
+  to.add(ReuseFact::key_context, Reuse::approximate,
+         own.made_of ? formatted("keys or values are made of {} token{} before theirs too", *own.made_of,
+                                 *own.made_of == 1 ? "" : "s")
+                     : "keys or values are made of other tokens than theirs too, of how many no plan says");
 }
 
 // Of another rule, at the positions where keys are.
@@ -193,8 +212,8 @@ void add_shared(const Asked& asked, const LayerTraits& own, const reuse::Reader&
     return to.add(ReuseFact::another_cache, Reuse::no, "the other model's keys differ in " + read.refused);
   }
   if (read.same_angles) {
-    return to.add(own.rotates ? ReuseFact::rotated_on_load : ReuseFact::no_position, Reuse::exact,
-                  own.rotates ? "both rotate keys alike" : "neither keys nor values hold a position");
+    if (own.rotates) return to.add(ReuseFact::rotated_on_load, Reuse::exact, "both rotate keys alike");
+    return to.add(ReuseFact::no_position, Reuse::exact, "keys and values are the same in both models");
   }
   if (own.rotated_before_projection) {
     to.everywhere();
@@ -205,6 +224,13 @@ void add_shared(const Asked& asked, const LayerTraits& own, const reuse::Reader&
 }
 
 void add_state(const Asked& asked, Findings& to) {
+  if (!asked.effects.loses && asked.effects.moves && asked.model.start_apart) {
+    to.everywhere();
+    to.moves_by({.period = 0});
+    return to.add(ReuseFact::state_start, Reuse::approximate,
+                  "the state takes the token at position 0 otherwise than all others: exact only where no token comes "
+                  "from there, or to there");
+  }
   if (!asked.effects.loses) {
     return to.add(ReuseFact::no_position, Reuse::exact, "one state of all tokens, which holds no position");
   }
@@ -220,13 +246,16 @@ void add_remarks(const Asked& asked, const LayerPlan& layer, const LayerTraits& 
   }
   if (asked.effects.moves && own.by_length) {
     to.add(ReuseFact::rule_by_length, Reuse::exact,
-           formatted("frequencies depend on the length, from {} tokens on: this is for one of them", *own.same_up_to));
+           own.by_each_length
+               ? formatted("beyond {} tokens every length has frequencies of its own", *own.same_up_to)
+               : formatted("frequencies depend on the length, from {} tokens on: this is for one of them",
+                           *own.same_up_to));
   }
   if (asked.effects.loses && own.window) {
     to.add(ReuseFact::window_kept, Reuse::exact,
            formatted("a window of {} tokens is kept: a token that has left it cannot come back", *own.window));
   }
-  if (own.is_sparse) {
+  if (own.by_index) {
     to.add(ReuseFact::indexer_too, Reuse::exact,
            "keys are picked by numbers that are cached beside them: do the same to those");
   }
@@ -241,6 +270,11 @@ void add_own(const Asked& asked, const LayerTraits& own, const reuse::Reader* re
     case Keeps::state: return add_state(asked, to);
     case Keeps::encoder_keys:
       if (asked.effects.other_rule) break;
+      if (!asked.model.tokens_alone && asked.effects.loses) {
+        to.everywhere();
+        return to.add(ReuseFact::key_context, Reuse::approximate,
+                      "keys are made in another stack of the same tokens, of how many no plan says");
+      }
       return to.add(ReuseFact::encoder_keys, Reuse::exact,
                     "keys are of the encoder's tokens, which stay where they are: queries alone move");
     case Keeps::keys:
@@ -254,6 +288,7 @@ void add_own(const Asked& asked, const LayerTraits& own, const reuse::Reader* re
   } else {
     add_moved(asked, own, to);
     add_groups(asked, own, to);
+    add_made_of(asked, own, to);
   }
 }
 
@@ -269,17 +304,17 @@ struct Below {
 };
 
 Below below(const Asked& asked, const reuse::Reader* reader) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 53U;
   Below out;
   for (std::size_t l = 0; l < asked.layer; ++l) {
     const LayerTraits one = reuse::traits_of(asked.of_stack().layers[l]);
     out.by_position = reuse::both(out.by_position, one.by_position);
+    if (one.keeps == Keeps::state && asked.model.start_apart) out.by_position = {.period = 0};
     out.order_period = reuse::both({.period = out.order_period}, {.period = one.order_period}).period;
     out.by_length |= one.by_length;
     if (reader != nullptr && !reader->same(l)) ++out.other;
     if (one.reach == 0) continue;
     ++out.mixing;
-    if (out.reach && one.reach && *out.reach <= kMost - *one.reach) {
+    if (out.reach && one.reach && *out.reach <= kFarthest - *one.reach) {
       *out.reach += *one.reach;
     } else {
       out.reach.reset();
@@ -288,9 +323,11 @@ Below below(const Asked& asked, const reuse::Reader* reader) {
   return out;
 }
 
-std::int64_t neighbours_of_input(const Stack& stack) {
+// Nothing: how many no plan says.
+std::optional<std::int64_t> neighbours_of_input(const Asked& asked) {
+  if (!asked.model.tokens_alone) return {};
   std::int64_t out = 0;
-  for (const InputScheme& input : stack.input) {
+  for (const InputScheme& input : asked.of_stack().input) {
     out = std::max(out, std::visit([](const auto& s) { return reuse::input_traits(s).neighbours; }, input));
   }
   return out;
@@ -299,16 +336,19 @@ std::int64_t neighbours_of_input(const Stack& stack) {
 std::string layers_below(std::int64_t count) { return formatted("{} layer{} below", count, count == 1 ? "" : "s"); }
 
 // What was seen of tokens that are gone, or now stand elsewhere.
-void add_context(const Asked& asked, const Below& layers, Findings& to) {
-  const std::int64_t neighbours = neighbours_of_input(asked.of_stack());
-  if (neighbours > 0) {
-    to.within(neighbours);
+void add_context(const Asked& asked, const LayerTraits& own, const Below& layers, Findings& to) {
+  const std::optional<std::int64_t> neighbours = neighbours_of_input(asked);
+  const std::optional<std::int64_t> entering =
+      neighbours && own.made_of ? std::optional(*neighbours + *own.made_of) : std::nullopt;
+  if (neighbours != 0) {
+    to.within(entering);
     to.add(ReuseFact::input_context, Reuse::approximate,
-           formatted("the input stage looks at {} tokens on either side", neighbours));
+           neighbours ? formatted("the input stage looks at {} tokens on either side", *neighbours)
+                      : "what enters the first layer is made of other tokens too, of how many no plan says");
   }
   if (layers.mixing == 0) return;
-  std::optional<std::int64_t> reach = layers.reach;
-  if (reach) *reach += neighbours;
+  std::optional<std::int64_t> reach;
+  if (layers.reach && entering) reach = *layers.reach + *entering;
   to.within(reach);
   to.add(ReuseFact::mixed_context, Reuse::approximate,
          reach ? formatted("{} mixed in tokens of the old context: up to {} tokens from an edge",
@@ -341,9 +381,9 @@ void add_rules_below(const Asked& asked, const Below& layers, Findings& to) {
                      : layers_below(layers.other) + " run with other facts in the other model");
 }
 
-void add_below(const Asked& asked, const reuse::Reader* reader, Findings& to) {
+void add_below(const Asked& asked, const LayerTraits& own, const reuse::Reader* reader, Findings& to) {
   const Below layers = below(asked, reader);
-  if (asked.effects.loses) add_context(asked, layers, to);
+  if (asked.effects.loses) add_context(asked, own, layers, to);
   if (asked.effects.moves) add_positions_below(asked, layers, to);
   if (asked.effects.other_rule) add_rules_below(asked, layers, to);
 }
@@ -419,12 +459,13 @@ ReuseVerdict verdict_of(const Plan& plan, std::size_t stack, std::size_t layer, 
                     .layer = owner_of(plan.stacks[stack], layer),
                     .operation = operation,
                     .effects = effects_of(operation),
-                    .keys = keys};
+                    .keys = keys,
+                    .model = model_traits(plan, plan.stacks[stack])};
   const LayerTraits own = traits_of(asked.of_layer());
   Findings findings;
   add_own(asked, own, reader, findings);
   // Of cross attention the layers below belong to another stack than the keys.
-  if (own.keeps != Keeps::encoder_keys) add_below(asked, reader, findings);
+  if (own.keeps != Keeps::encoder_keys) add_below(asked, own, reader, findings);
   add_remarks(asked, reading, own, findings);
   return findings.take();
 }

@@ -58,12 +58,14 @@ enum class ReuseFact : std::uint8_t {
   regions,                 // no: a key is rotated in more than one way, so that none can be stored rotated
   content_terms,           // no: a term of the score reads keys before the rotation, so that none can be stored rotated
   state,                   // no: no keys but one state, which has taken in every token before
+  state_start,             // approximate: a state takes the token at position 0 otherwise than all others
+  key_context,             // approximate: keys or values are made of tokens before theirs too (a convolution)
   another_cache,           // no: the other model's keys differ in more than angles
   // The layers below, of whose output keys and values are made.
   mixed_context,   // approximate: they have mixed in tokens that are not there any more, or in another place
   absolute_below,  // approximate: their scores or values depend on more than distances
   period_below,    // approximate: they repeat with a period, by whose multiples tokens may be moved
-  input_context,   // approximate: the input stage looks at neighbours
+  input_context,   // approximate: what enters the first layer is made of neighbours too
   other_below,     // approximate: they run with another rule, or in the other model with other facts
   // What the caller has to see to; exact.
   gates_move,      // numbers that are cached for each token beside its key (forget gates) move with it
@@ -74,7 +76,7 @@ enum class ReuseFact : std::uint8_t {
   encoder_keys,    // keys are of an encoder's tokens, which stay where they are
   both_ways,       // tokens see those after them too: keys of old tokens change with every new one
 };
-inline constexpr std::int64_t kReuseFacts = 25;
+inline constexpr std::int64_t kReuseFacts = 27;
 
 struct ReuseReason {
   ReuseFact fact = ReuseFact::no_position;

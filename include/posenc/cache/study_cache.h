@@ -58,7 +58,9 @@ struct SimulatedShifts {
 struct CacheGroup {
   LayerRun layers;
   LayerKind kind = LayerKind::attention;
-  std::int64_t keys = 0;  // numbers of a token; 0: a state, whose size no plan says, or another layer's cache
+  // Numbers of a token (of cross attention, of the encoder's); 0: a state, whose size no plan says, or another layer's
+  // cache.
+  std::int64_t keys = 0;
   std::int64_t values = 0;
   std::optional<std::int64_t> kept{};   // tokens at most, of a sliding window
   std::optional<std::int64_t> owner{};  // the block whose cache it is
@@ -73,7 +75,10 @@ struct CacheStudy {
   std::string model;
   std::string stack;
   std::vector<CacheGroup> groups;
-  std::vector<KvFormatBytes> bytes;  // of a token, all layers that keep one
+  std::vector<KvFormatBytes> bytes;  // of a token of this stack, all layers that keep one
+  // Of a token of the encoder, all layers of cross attention: they are as many for any number of decoded tokens. Empty
+  // where there is no such layer.
+  std::vector<KvFormatBytes> encoder_bytes;
   std::vector<std::int64_t> shifts;  // how many: 0, 1, 4, 16, 64, 256, 1000; empty: not simulated
   std::int64_t shift_by = 1;
   bool operator==(const CacheStudy&) const = default;

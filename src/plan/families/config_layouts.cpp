@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "plan/families/family.h"
+#include "plan/layers/mask_details.h"
 
 // Below "of engines": the configuration classes and models of those names in vLLM, SGLang and lmdeploy
 // (tests/facts/engine_families.tsv says which file of each).
@@ -28,7 +29,7 @@ constexpr Few<OtherPlace, kMostOthers> kInstructblipOthers{
 constexpr OtherPlace kNamedTower{.object = "mm_vision_tower", .type = "vision", .is_sign = true, .is_name = true};
 
 constexpr ImageMask kImagesSeeEachOther{.detail = "the tokens of all images see each other both ways"};
-constexpr ImageMask kImageSeesItself{.detail = "the tokens of one image see each other both ways, within the window"};
+constexpr ImageMask kImageSeesItself{.detail = kImageWithinWindow};
 
 // The same layers, run again over canvas_length tokens behind the text, see the canvas both ways and all before it.
 constexpr ImageMask kCanvas{.kind = MaskKind::sparse,

@@ -28,6 +28,7 @@
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
 #include "plan/layers/layers.h"
+#include "plan/layers/mask_details.h"
 #include "plan/rope/keys.h"
 #include "plan/rope/scheme_choice.h"
 
@@ -117,9 +118,8 @@ constexpr StackRule kBltDecoder{.mask = kBytes,
                                 .cross = CrossAttention::first_block,
                                 .cross_detail = "bytes ask, each the patch before its own",
                                 .own_keys = kBltKeys};
-constexpr StackRule kInklingStack{
-    .mask = {.detail = "keys and values are made of a token and those before it, by a short convolution"},
-    .score = {.kind = ScoreKind::distance_logits}};
+constexpr StackRule kInklingStack{.mask = {.detail = kKeysOfShortConvolution},
+                                  .score = {.kind = ScoreKind::distance_logits}};
 
 // q and k are normalised: 1 / head_dim.
 std::optional<Sourced<double>> over_head_dim(ConfigScope& scope, const AttentionShape& shape) {
@@ -133,11 +133,8 @@ constexpr StackRule kDogeStack{
                        "keep_window_size keys those with the largest are seen",
              .window_of_past = true}};
 constexpr StackRule kPrefixStack{.mask = {.prefix_if = &keys::kPrefix}};
-constexpr StackRule kBaichuanM1Stack{
-    .mask = {.detail =
-                 "keys and values are made of a token and the one before it, by a convolution, before they rotate"}};
-constexpr StackRule kZayaStack{
-    .mask = {.detail = "queries and keys are made of a token and the two before it, by two convolutions"}};
+constexpr StackRule kBaichuanM1Stack{.mask = {.detail = kKeysOfTokenBefore}};
+constexpr StackRule kZayaStack{.mask = {.detail = kKeysOfTwoConvolutions}};
 
 // qk_scale_factor / sqrt(head_dim): queries and keys are normalised, queries are multiplied by it.
 std::optional<Sourced<double>> muse_scale(ConfigScope& scope, const AttentionShape& shape) {

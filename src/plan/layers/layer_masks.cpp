@@ -7,6 +7,7 @@
 
 #include "base/formatted.h"
 #include "plan/layers/layers.h"
+#include "plan/layers/mask_details.h"
 
 namespace posenc::plan {
 namespace {
@@ -283,7 +284,7 @@ LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern,
   if (gemma_both_ways) masks.kind = {MaskKind::bidirectional, both.from};
 
   if (pattern.window.value && both.value == BothWays::images) {
-    masks.sliding_detail = {"the tokens of one image see each other both ways, within the window", both.from};
+    masks.sliding_detail = {std::string(kImageWithinWindow), both.from};
   }
 
   read_chunk_masks(scope, pattern, masks);

@@ -1,0 +1,199 @@
+// What reuse_verdict says of models in which more than a token and its position enters keys and values, or where what
+// is below depends on more than distances. What each does was measured on transformers 5.23.0 in float64: keys and
+// values of a sequence and of the same sequence shifted or trimmed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "plan/families/family_tables.h"
+#include "posenc/cache/study_cache.h"
+#include "posenc/read_plan.h"
+#include "reuse/reuse_cases.h"
+
+namespace posenc::test::verdict_models_test {
+namespace {
+
+using enum CacheOperation;
+
+constexpr CacheOperation kLosing[] = {front_trim, splice, reorder, merge, evict, sinks};
+
+Plan read(std::string_view config) {
+  const Result<Plan> plan = read_plan(std::as_bytes(std::span(config)), "config.json");
+  EXPECT_TRUE(plan.ok() && plan->known) << config;
+  return plan.ok() ? *plan : Plan{};
+}
+
+bool says(const ReuseVerdict& verdict, std::string_view words) {
+  return std::ranges::any_of(verdict.reasons,
+                             [&](const ReuseReason& reason) { return reason.text.find(words) != std::string::npos; });
+}
+
+// Of every operation that takes tokens away, or puts others before them.
+void expect_reach(const Plan& plan, std::int64_t layer, std::optional<std::int64_t> reach,
+                  const char* stack = nullptr) {
+  for (const CacheOperation operation : kLosing) {
+    ReuseOptions options;
+    if (stack != nullptr) options.stack = stack;
+    const ReuseVerdict verdict = reuse_verdict(plan, layer, operation, options);
+    EXPECT_EQ(verdict.reuse, Reuse::approximate) << name(operation) << ", layer " << layer;
+    EXPECT_EQ(verdict.reach, reach) << name(operation) << ", layer " << layer;
+  }
+}
+
+// Its RG-LRU multiplies the input by sqrt(1 - a^2), and at position 0 by 1.
+TEST(ReuseVerdictOfModels, ARecurrenceThatKnowsPosition0IsNotShifted) {
+  const Plan plan = read(R"({"model_type": "recurrent_gemma", "num_hidden_layers": 6})");
+  for (std::int64_t layer = 0; layer < 6; ++layer) {
+    const ReuseVerdict verdict = reuse_verdict(plan, layer, shift);
+    EXPECT_EQ(verdict.reuse, Reuse::approximate) << layer;
+    EXPECT_EQ(verdict.period, 0) << layer;
+    EXPECT_EQ(verdict.reach, std::nullopt) << layer;
+  }
+}
+
+TEST(ReuseVerdictOfModels, KeysOfConvolutionsReachBack) {
+  const Plan zaya = read(R"({"model_type": "zaya"})");
+  expect_reach(zaya, 0, 2);
+  EXPECT_EQ(reuse_verdict(zaya, 0, shift).reuse, Reuse::exact);
+  EXPECT_NE(zaya.stacks.front().layers.front().mask.detail.find("value"), std::string::npos);
+
+  const Plan inkling = read(R"({"model_type": "inkling_text"})");
+  expect_reach(inkling, 0, std::nullopt);
+  expect_reach(inkling, 1, std::nullopt);
+  EXPECT_EQ(reuse_verdict(inkling, 0, shift).reuse, Reuse::exact);
+
+  // Windows below: what a key is made of comes on top, in each layer.
+  Plan plan = plan_of({with_rotation(half_rope()), with_rotation(half_rope())});
+  for (LayerPlan& layer : plan.stacks.front().layers) {
+    layer.mask.window = Window{.past = 5};
+    layer.mask.detail =
+        "keys and values are made of a token and the one before it, by a convolution, before they rotate";
+  }
+  expect_reach(plan, 0, 1);
+  expect_reach(plan, 1, 5 + 1 + 1);
+
+  // Words that are not known: however far.
+  plan.stacks.front().layers.front().mask.detail = "keys and values are averaged";
+  expect_reach(plan, 0, std::nullopt);
+}
+
+// Hashes of the bytes before; and stacks that are fed by each other.
+TEST(ReuseVerdictOfModels, StacksThatAreNotFedByTokensAloneAreNotExact) {
+  const Plan blt = read(
+      R"({"model_type": "blt", "decoder_config": {}, "encoder_config": {}, "global_config": {}, "patcher_config": {}})");
+  for (const char* stack : {"encoder", "global", "decoder"}) {
+    expect_reach(blt, 0, std::nullopt, stack);
+    EXPECT_EQ(reuse_verdict(blt, 0, shift, {.stack = stack}).reuse, Reuse::exact) << stack;
+  }
+  // Cross attention's keys are of patches of the same bytes.
+  expect_reach(blt, 1, std::nullopt, "decoder");
+
+  // A codec's encoder: convolutions come first.
+  expect_reach(read(R"({"model_type": "mimi"})"), 0, std::nullopt, "encoder");
+  expect_reach(read(R"({"model_type": "mimi"})"), 0, std::nullopt, "decoder");
+
+  Plan tower = plan_of({with_rotation(half_rope())});
+  tower.stacks.front().name = "audio";
+  expect_reach(tower, 0, std::nullopt, "audio");
+}
+
+TEST(ReuseVerdictOfModels, WindowsThatAreNotOfAllTokensHaveNoReach) {
+  const Plan kyutai = read(R"({"model_type": "kyutai_speech_to_text", "sliding_window": 8})");
+  ASSERT_EQ(kyutai.stacks.front().layers.front().mask.window, (Window{.past = 7}));
+  expect_reach(kyutai, 1, std::nullopt);
+  EXPECT_EQ(reuse_verdict(kyutai, 0, front_trim).reuse, Reuse::exact);
+
+  const Plan ocr = read(R"({"model_type": "unlimited_ocr"})");
+  const Mask& mask = ocr.stacks.front().layers.front().mask;
+  ASSERT_TRUE(mask.window && mask.kind == MaskKind::sparse);
+  expect_reach(ocr, 1, std::nullopt);
+  expect_reach(ocr, 2, std::nullopt);
+  const ReuseVerdict verdict = reuse_verdict(ocr, 0, front_trim);
+  EXPECT_FALSE(says(verdict, "cannot come back"));  // prompt keys never leave
+  EXPECT_FALSE(says(verdict, "picked"));            // and no indexer picks them
+}
+
+TEST(ReuseVerdictOfModels, BlocksOfKeysLieAtPlaces) {
+  Plan plan = plan_of({with_rotation(half_rope()), with_rotation(half_rope())});
+  for (LayerPlan& layer : plan.stacks.front().layers) {
+    layer.mask = {.kind = MaskKind::sparse,
+                  .detail = "causal, in blocks of 64 keys: the 16 nearest blocks and each 8th, shifted by head"};
+  }
+  EXPECT_EQ(reuse_verdict(plan, 0, shift).reuse, Reuse::exact);
+  EXPECT_FALSE(says(reuse_verdict(plan, 0, shift), "picked"));
+  const ReuseVerdict verdict = reuse_verdict(plan, 1, shift);
+  EXPECT_EQ(verdict.reuse, Reuse::approximate);
+  EXPECT_EQ(verdict.period, 0);
+  expect_reach(plan, 1, std::nullopt);
+
+  plan.stacks.front().layers[0].mask.detail = "causal, the 2048 keys that the indexer ranks highest";
+  EXPECT_TRUE(says(reuse_verdict(plan, 0, shift), "picked"));
+  EXPECT_EQ(reuse_verdict(plan, 1, shift).reuse, Reuse::exact);
+}
+
+// Beyond the length of training every length has a base of its own.
+TEST(ReuseVerdictOfModels, DynamicNtkHasNoSideOfASwitch) {
+  Rope rope = half_rope();
+  rope.scaling = DynamicScaling{.factor = 4.0, .max_position_embeddings = 32};
+  const Plan plan = plan_of({with_rotation(rope), with_rotation(rope)});
+  for (const CacheOperation operation : {shift, front_trim, evict}) {
+    const ReuseVerdict verdict = reuse_verdict(plan, 1, operation);
+    EXPECT_EQ(verdict.reuse, Reuse::approximate) << name(operation);
+    EXPECT_EQ(verdict.period, 0) << name(operation);
+    EXPECT_EQ(verdict.exact_below, 32) << name(operation);
+  }
+  EXPECT_EQ(reuse_verdict(plan, 0, shift).reuse, Reuse::exact);
+  EXPECT_TRUE(says(reuse_verdict(plan, 0, shift), "every length"));
+}
+
+TEST(ReuseVerdictOfModels, WhatSharesACacheIsNotSaidToHoldNoPosition) {
+  const Plan plan = read(R"({"model_type": "whisper"})");
+  for (const CacheOperation operation : {shift, share}) {
+    EXPECT_FALSE(says(reuse_verdict(plan, 0, operation), "neither keys nor values")) << name(operation);
+  }
+  EXPECT_EQ(reuse_verdict(plan, 0, share).reuse, Reuse::exact);
+}
+
+// 24 blocks of 1024 + 1024 numbers, whose cross attention has as many of each of the encoder's tokens.
+TEST(ReuseVerdictOfModels, CrossAttentionIsCountedByTheEncodersTokens) {
+  const CacheStudy study = study_cache(read(R"({"model_type": "whisper", "d_model": 1024, "decoder_layers": 24,
+      "encoder_layers": 24, "decoder_attention_heads": 16, "encoder_attention_heads": 16})"));
+  const auto f16 = static_cast<std::size_t>(KvFormat::f16);
+  EXPECT_EQ(study.bytes[f16].bytes, 24 * 2048 * 2.0);
+  ASSERT_FALSE(study.encoder_bytes.empty());
+  EXPECT_EQ(study.encoder_bytes[f16].bytes, 24 * 2048 * 2.0);
+  EXPECT_NE(to_json(study).find("\"encoder_bytes\": {\"f32\": 196608"), std::string::npos)
+      << to_json(study).substr(0, 600);
+  EXPECT_NE(describe(study).find("encoder token"), std::string::npos);
+  EXPECT_TRUE(study_cache(preset_plan("llama-3.1-8b")).encoder_bytes.empty());
+}
+
+// Each detail of the families' masks says what is seen, or is judged by src/reuse/mask_traits.cpp: a new one that
+// speaks of keys and values by other words would be taken for one that does not.
+TEST(ReuseVerdictOfModels, DetailsOfTheFamiliesAreJudged) {
+  std::set<std::string_view> of_keys;
+  for (const std::span<const plan::Family> table : plan::family_tables()) {
+    for (const plan::Family& family : table) {
+      const std::string_view detail = family.main.mask.detail;
+      const auto has = [&](std::string_view word) { return detail.find(word) != std::string_view::npos; };
+      if (!has("made of") && !has("convolution") && !has("averaged") && !has("before it")) continue;
+      Plan plan = plan_of({with_rotation(half_rope())});
+      plan.stacks.front().layers.front().mask.detail = detail;
+      // Beside attention, or of its output, a convolution leaves keys alone.
+      if (has("beside it") || has("convolution over values") || has("of values, whose kernel") ||
+          has("a number made of each value")) {
+        continue;
+      }
+      of_keys.insert(detail);
+      EXPECT_EQ(reuse_verdict(plan, 0, front_trim).reuse, Reuse::approximate) << detail;
+    }
+  }
+  EXPECT_EQ(of_keys.size(), 3U);  // Inkling, Baichuan-M1, Zaya
+}
+
+}  // namespace
+}  // namespace posenc::test::verdict_models_test
