@@ -12,12 +12,18 @@ namespace posenc::test {
 namespace {
 
 constexpr std::int64_t kShort = 16;  // the length up to which the rules of these cases are as trained
-constexpr std::int64_t kLong = 64;
 
-Text text_of(std::vector<std::int64_t> tokens, std::int64_t start, std::int64_t length = kLong) {
+Text text_of(std::vector<std::int64_t> tokens, std::int64_t start, std::int64_t length) {
   std::vector<std::int64_t> places(tokens.size());
   std::iota(places.begin(), places.end(), start);
   return {std::move(tokens), std::move(places), length};
+}
+
+bool by_each_length(const Plan& plan) {
+  return std::ranges::any_of(plan.stacks.front().layers, [](const LayerPlan& layer) {
+    return std::ranges::any_of(
+        layer.rotate, [](const Rotate& one) { return std::holds_alternative<DynamicScaling>(rope(one).scaling); });
+  });
 }
 
 // The other model of `share`, as reuse_verdict has it.
@@ -151,14 +157,15 @@ std::vector<ReuseCase> reuse_cases() {
   return out;
 }
 
-Operations::Operations(const SmallModel& model, std::int64_t by) : model_(model), by_(by) {
+Operations::Operations(const SmallModel& model, std::int64_t by, std::int64_t length)
+    : model_(model), by_(by), length_(length) {
   std::vector<std::int64_t> a(kTokens);
   std::vector<std::int64_t> b(kTokens);
   for (std::size_t t = 0; t < a.size(); ++t) {
     a[t] = static_cast<std::int64_t>(t * 7 % 31);
     b[t] = 32 + static_cast<std::int64_t>(t * 5 % 31);
   }
-  texts_ = {text_of(a, 0), text_of(b, 3), text_of(a, 0, kShort)};
+  texts_ = {text_of(a, 0, length), text_of(b, 3, length), text_of(a, 0, kShort)};
   for (const Text& text : texts_) runs_.push_back(model.run(text));
 }
 
@@ -205,7 +212,7 @@ Operated Operations::operated(CacheOperation operation) const {
   for (std::size_t t = 0; t < out.row.size(); ++t) {
     tokens.push_back(texts_[static_cast<std::size_t>(out.source[t])].tokens[static_cast<std::size_t>(out.row[t])]);
   }
-  out.text = text_of(tokens, start);
+  out.text = text_of(tokens, start, by_each_length(model_.plan()) ? length_ + start : length_);
   return out;
 }
 

@@ -23,6 +23,7 @@ std::vector<ReuseCase> reuse_cases();
 Plan plan_of(std::vector<LayerPlan> layers);
 
 inline constexpr std::int64_t kTokens = 12;  // of a text
+inline constexpr std::int64_t kLong = 64;    // the length that rules are asked for
 
 // The new sequence, and where each of its tokens was cached.
 struct Operated {
@@ -33,8 +34,9 @@ struct Operated {
 
 class Operations {
  public:
-  // `by`: how far a shift moves.
-  Operations(const SmallModel& model, std::int64_t by);
+  // `by`: how far a shift moves; `length`: of what is cached. A shift makes it longer where a rule has frequencies for
+  // every length; elsewhere it stays on its side of a switch.
+  Operations(const SmallModel& model, std::int64_t by, std::int64_t length = kLong);
 
   Operated operated(CacheOperation operation) const;
   // What the operated cache gives at a layer, over what the new sequence gives: the largest difference of an output,
@@ -55,6 +57,7 @@ class Operations {
 
   const SmallModel& model_;
   std::int64_t by_;
+  std::int64_t length_;
   std::vector<Text> texts_;
   std::vector<std::vector<LayerTokens>> runs_;
   mutable std::map<CacheOperation, Anew> anew_;

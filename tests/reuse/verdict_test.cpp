@@ -80,6 +80,15 @@ TEST(ReuseVerdict, SaysByHowMuchTokensMayBeMoved) {
     }
     if (!verdict.exact_below) continue;
     ++limits;
+    if (one.name == "dynamic") {
+      // By the length, which the last token gives: as many as fit, and one more.
+      const std::int64_t room = *verdict.exact_below - kTokens;
+      const Operations fits(model, room, kTokens);
+      EXPECT_LE(fits.difference(CacheOperation::shift, 1, StoredKeys::unrotated), kExact) << where;
+      const Operations beyond(model, room + 1, kTokens);
+      EXPECT_GT(beyond.difference(CacheOperation::shift, 1, StoredKeys::unrotated), kDifferent) << where;
+      continue;
+    }
     // The tokens that stand below it, and the first that does not.
     const Operations near(model, 1);
     const std::int64_t below = *verdict.exact_below - 1;
@@ -88,7 +97,7 @@ TEST(ReuseVerdict, SaysByHowMuchTokensMayBeMoved) {
     EXPECT_GT(near.difference(CacheOperation::shift, 1, StoredKeys::unrotated, 0, below + 1), kDifferent) << where;
   }
   EXPECT_EQ(periods, 2);  // SelfExtend, dual chunk
-  EXPECT_EQ(limits, 5);   // Llama 4 twice, Ministral, log n, Inkling
+  EXPECT_EQ(limits, 6);   // Llama 4 twice, Ministral, log n, Inkling, dynamic NTK
 }
 
 // How far behind the cut keys are off, of sliding layers: as many tokens as the layers below it reach together.
