@@ -88,7 +88,12 @@ void add_rotations(const LayerPlan& layer, LayerTraits& to) {
 
 void add_added(const LayerPlan& layer, LayerTraits& to) {
   for (const Added& one : layer.added) {
-    if (!std::visit([](const auto& s) { return input_traits(s).holds_place; }, one.scheme)) continue;
+    const InputTraits traits = std::visit([](const auto& s) { return input_traits(s); }, one.scheme);
+    if (traits.neighbours > 0) {  // on both sides, and in every layer again
+      to.made_of.reset();
+      to.reach.reset();
+    }
+    if (!traits.holds_place) continue;
     switch (one.to) {
       case AddedTo::queries: break;
       case AddedTo::keys:
@@ -130,7 +135,6 @@ LayerTraits traits_of(const LayerPlan& layer) {
   if (out.rotated_before_projection) out.by_position = {.period = 0};
   // Where tokens move, the length that the last of them gives changes.
   if (out.by_each_length) out.by_position = both(out.by_position, {.period = 0, .exact_below = out.same_up_to});
-  add_added(layer, out);
   if (out.keeps == Keeps::keys) {
     const MaskTraits mask = mask_traits(layer);
     out.reach = reach_of(layer, mask);
@@ -143,6 +147,7 @@ LayerTraits traits_of(const LayerPlan& layer) {
     if (layer.mask.window && !out.sees_after && !mask.keeps_all)
       out.window = std::clamp(layer.mask.window->past, {}, kMost) + 1;
   }
+  add_added(layer, out);
   out.one_rotation = std::visit([](const auto& s) { return region_traits(s).one_rotation; }, layer.regions);
   out.norm_commutes = norm_commutes(layer);
   for (const ScoreTerm& term : layer.score) {

@@ -58,6 +58,13 @@ class Cache(tool.ToolTest):
                                  "fp8_e5m2": numbers, "int8": numbers + 4 * 32 * 2 * 8, "q8_0": numbers * 34 / 32,
                                  "q5_1": numbers * 24 / 32, "q4_0": numbers * 18 / 32})
         self.assertIsNone(study("stablelm-3b-4e1t")["bytes"]["q4_0"])  # heads of 80
+        self.assertEqual(study("llama-3.1-8b")["encoder_bytes"], {})
+
+    def test_cross_attention_is_counted_by_the_encoders_tokens(self):
+        found = study("t5-base")  # 12 blocks of 12 heads of 64, self and cross attention each
+        self.assertEqual(found["bytes"]["f16"], 12 * 2 * 768 * 2)
+        self.assertEqual(found["encoder_bytes"]["f16"], 12 * 2 * 768 * 2)
+        self.assertIn("encoder token", posenc("cache", "t5-base").out)
 
     def test_verdicts_of_groups(self):
         found = study("gemma-3-4b")

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "plan/families/family_tables.h"
 #include "posenc/cache/study_cache.h"
@@ -75,6 +76,12 @@ TEST(ReuseVerdictOfModels, KeysOfConvolutionsReachBack) {
   }
   expect_reach(plan, 0, 1);
   expect_reach(plan, 1, 5 + 1 + 1);
+
+  // A convolution that is added to the hidden states of a layer.
+  Plan added = plan_of({with_rotation(half_rope())});
+  added.stacks.front().layers.front().added = {
+      {.to = AddedTo::hidden_states, .scheme = ConvolutionInput{.kernel = 3, .layers = 1}}};
+  expect_reach(added, 0, std::nullopt);
 
   // Words that are not known: however far.
   plan.stacks.front().layers.front().mask.detail = "keys and values are averaged";
@@ -175,22 +182,28 @@ TEST(ReuseVerdictOfModels, CrossAttentionIsCountedByTheEncodersTokens) {
 // Each detail of the families' masks says what is seen, or is judged by src/reuse/mask_traits.cpp: a new one that
 // speaks of keys and values by other words would be taken for one that does not.
 TEST(ReuseVerdictOfModels, DetailsOfTheFamiliesAreJudged) {
+  std::set<std::string_view> details;
   std::set<std::string_view> of_keys;
   for (const std::span<const plan::Family> table : plan::family_tables()) {
     for (const plan::Family& family : table) {
-      const std::string_view detail = family.main.mask.detail;
-      const auto has = [&](std::string_view word) { return detail.find(word) != std::string_view::npos; };
-      if (!has("made of") && !has("convolution") && !has("averaged") && !has("before it")) continue;
-      Plan plan = plan_of({with_rotation(half_rope())});
-      plan.stacks.front().layers.front().mask.detail = detail;
-      // Beside attention, or of its output, a convolution leaves keys alone.
-      if (has("beside it") || has("convolution over values") || has("of values, whose kernel") ||
-          has("a number made of each value")) {
-        continue;
-      }
-      of_keys.insert(detail);
-      EXPECT_EQ(reuse_verdict(plan, 0, front_trim).reuse, Reuse::approximate) << detail;
+      std::vector<const plan::StackRule*> stacks(family.more_stacks.begin(), family.more_stacks.end());
+      stacks.push_back(&family.main);
+      if (family.encoder != nullptr) stacks.push_back(family.encoder);
+      for (const plan::StackRule* stack : stacks) details.insert(stack->mask.detail);
     }
+  }
+  for (const std::string_view detail : details) {
+    const auto has = [&](std::string_view word) { return detail.find(word) != std::string_view::npos; };
+    if (!has("made of") && !has("convolution") && !has("averaged") && !has("before it")) continue;
+    // Beside attention, or of its output, a convolution leaves keys alone.
+    if (has("beside it") || has("convolution over values") || has("of values, whose kernel") ||
+        has("a number made of each value") || has("patches ask")) {
+      continue;
+    }
+    Plan plan = plan_of({with_rotation(half_rope())});
+    plan.stacks.front().layers.front().mask.detail = detail;
+    of_keys.insert(detail);
+    EXPECT_EQ(reuse_verdict(plan, 0, front_trim).reuse, Reuse::approximate) << detail;
   }
   EXPECT_EQ(of_keys.size(), 3U);  // Inkling, Baichuan-M1, Zaya
 }
