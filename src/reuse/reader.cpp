@@ -1,5 +1,6 @@
 #include "reuse/reader.h"
 
+#include <algorithm>
 #include <variant>
 
 #include "posenc/compare.h"
@@ -61,13 +62,20 @@ ReadLayer read_of(const CachedKeys& keys) {
   return out;
 }
 
+bool has_same(const Plan& plan, const Stack& wanted) {
+  return std::ranges::any_of(plan.stacks, [&](const Stack& stack) {
+    return stack.name == wanted.name && stack.known && stack.input == wanted.input && stack.layers == wanted.layers;
+  });
+}
+
 }  // namespace
 
 Reader::Reader(const Plan& plan, std::size_t stack, const Plan* reader) {
   const Stack& own = plan.stacks[stack];
   read_.resize(own.layers.size(), {.same_angles = true, .refused = "layers: it has no such layer"});
   same_.resize(own.layers.size(), true);
-  const Comparison both = compare(plan, reader != nullptr ? *reader : with_another_base(plan));
+  const Plan other = reader != nullptr ? *reader : with_another_base(plan);
+  const Comparison both = compare(plan, other);
   const auto is_own = [&](const ComparedLayers& layers) { return layers.stack == own.name; };
   for (const CachedKeys& keys : both.cached_keys) {
     if (!is_own(keys.layers)) continue;
@@ -77,6 +85,8 @@ Reader::Reader(const Plan& plan, std::size_t stack, const Plan* reader) {
     if (!is_own(one.layers) || one.kind != DifferenceKind::substance) continue;
     for (const std::int64_t at : one.layers.a.layers) same_[static_cast<std::size_t>(at)] = false;
   }
+  same_elsewhere_ =
+      std::ranges::all_of(plan.stacks, [&](const Stack& one) { return &one == &own || has_same(other, one); });
 }
 
 }  // namespace posenc::reuse

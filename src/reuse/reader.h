@@ -22,10 +22,13 @@ class Reader {
   ReadLayer layer(std::size_t at) const { return read_[at]; }
   // Whether it makes the same of hidden states.
   bool same(std::size_t at) const { return same_[at]; }
+  // Whether its other stacks are the same in everything.
+  bool same_elsewhere() const { return same_elsewhere_; }
 
  private:
   std::vector<ReadLayer> read_;
   std::vector<bool> same_;
+  bool same_elsewhere_ = true;
 };
 
 }  // namespace posenc::reuse

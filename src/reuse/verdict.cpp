@@ -232,7 +232,9 @@ void add_state(const Asked& asked, Findings& to) {
                   "from there, or to there");
   }
   if (!asked.effects.loses) {
-    return to.add(ReuseFact::no_position, Reuse::exact, "one state of all tokens, which holds no position");
+    return to.add(ReuseFact::no_position, Reuse::exact,
+                  asked.effects.moves ? "one state of all tokens, which holds no position"
+                                      : "one state of all tokens, into which no rotation goes");
   }
   to.everywhere();
   to.add(ReuseFact::state, Reuse::no, "one state has taken in every token, and gives none back");
@@ -270,11 +272,7 @@ void add_own(const Asked& asked, const LayerTraits& own, const reuse::Reader* re
     case Keeps::state: return add_state(asked, to);
     case Keeps::encoder_keys:
       if (asked.effects.other_rule) break;
-      if (!asked.model.tokens_alone && asked.effects.loses) {
-        to.everywhere();
-        return to.add(ReuseFact::key_context, Reuse::approximate,
-                      "keys are made in another stack of the same tokens, of how many no plan says");
-      }
+      if (!asked.model.tokens_alone) break;
       return to.add(ReuseFact::encoder_keys, Reuse::exact,
                     "keys are of the encoder's tokens, which stay where they are: queries alone move");
     case Keeps::keys:
@@ -300,12 +298,28 @@ struct Below {
   Relative by_position{};
   std::int64_t order_period = 1;
   bool by_length = false;
-  std::int64_t other = 0;  // layers that the reader runs otherwise
+  std::int64_t other = 0;     // layers that the reader runs otherwise
+  bool other_stacks = false;  // or stacks, of which its keys or input are made
 };
+
+// Of a stack that others feed: which of them no plan says, so all.
+void add_stacks(const Asked& asked, Below& to) {
+  for (const Stack& stack : asked.plan.stacks) {
+    if (&stack == &asked.of_stack()) continue;
+    if (!stack.known || input_holds_places(stack)) to.by_position = {.period = 0};
+    for (const LayerPlan& layer : stack.layers) {
+      const LayerTraits one = reuse::traits_of(layer);
+      to.by_position = one.adds_place ? Relative{.period = 0} : reuse::both(to.by_position, one.by_position);
+      to.by_length |= one.by_length;
+    }
+  }
+}
 
 Below below(const Asked& asked, const reuse::Reader* reader) {
   Below out;
-  for (std::size_t l = 0; l < asked.layer; ++l) {
+  // Of cross attention the layers below are another stack's than the keys.
+  const bool is_of_encoder = reuse::traits_of(asked.of_layer()).keeps == Keeps::encoder_keys;
+  for (std::size_t l = 0; l < asked.layer && !is_of_encoder; ++l) {
     const LayerTraits one = reuse::traits_of(asked.of_stack().layers[l]);
     out.by_position = reuse::both(out.by_position, one.by_position);
     if (one.keeps == Keeps::state && asked.model.start_apart) out.by_position = {.period = 0};
@@ -320,6 +334,8 @@ Below below(const Asked& asked, const reuse::Reader* reader) {
       out.reach.reset();
     }
   }
+  if (!asked.model.tokens_alone) add_stacks(asked, out);
+  out.other_stacks = reader != nullptr && (is_of_encoder || !asked.model.tokens_alone) && !reader->same_elsewhere();
   return out;
 }
 
@@ -374,11 +390,12 @@ void add_positions_below(const Asked& asked, const Below& layers, Findings& to) 
 
 void add_rules_below(const Asked& asked, const Below& layers, Findings& to) {
   const bool is_switched = asked.operation == CacheOperation::switch_rule && layers.by_length;
-  if (!is_switched && layers.other == 0) return;
+  if (!is_switched && layers.other == 0 && !layers.other_stacks) return;
   to.everywhere();
   to.add(ReuseFact::other_below, Reuse::approximate,
-         is_switched ? "keys and values were made below under the rule of the other length"
-                     : layers_below(layers.other) + " run with other facts in the other model");
+         is_switched           ? "keys and values were made below under the rule of the other length"
+         : layers.other_stacks ? "keys and values are made of another stack, with other facts in the other model"
+                               : layers_below(layers.other) + " run with other facts in the other model");
 }
 
 void add_below(const Asked& asked, const LayerTraits& own, const reuse::Reader* reader, Findings& to) {
@@ -464,8 +481,10 @@ ReuseVerdict verdict_of(const Plan& plan, std::size_t stack, std::size_t layer, 
   const LayerTraits own = traits_of(asked.of_layer());
   Findings findings;
   add_own(asked, own, reader, findings);
-  // Of cross attention the layers below belong to another stack than the keys.
-  if (own.keeps != Keeps::encoder_keys) add_below(asked, own, reader, findings);
+  // Of cross attention tokens of this stack are nothing to the keys, unless both are of the same text.
+  if (own.keeps != Keeps::encoder_keys || asked.effects.other_rule || !asked.model.tokens_alone) {
+    add_below(asked, own, reader, findings);
+  }
   add_remarks(asked, reading, own, findings);
   return findings.take();
 }

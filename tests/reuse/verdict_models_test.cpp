@@ -98,6 +98,7 @@ TEST(ReuseVerdictOfModels, StacksThatAreNotFedByTokensAloneAreNotExact) {
   }
   // Cross attention's keys are of patches of the same bytes.
   expect_reach(blt, 1, std::nullopt, "decoder");
+  EXPECT_FALSE(says(reuse_verdict(blt, 1, shift, {.stack = "decoder"}), "stay where they are"));
 
   // A codec's encoder: convolutions come first.
   expect_reach(read(R"({"model_type": "mimi"})"), 0, std::nullopt, "encoder");
@@ -106,6 +107,28 @@ TEST(ReuseVerdictOfModels, StacksThatAreNotFedByTokensAloneAreNotExact) {
   Plan tower = plan_of({with_rotation(half_rope())});
   tower.stacks.front().name = "audio";
   expect_reach(tower, 0, std::nullopt, "audio");
+}
+
+// What a stack that others feed is given holds what they hold; and so do keys of cross attention.
+TEST(ReuseVerdictOfModels, WhatOtherStacksDoEntersToo) {
+  Plan plan = plan_of({with_rotation(half_rope())});
+  plan.stacks.push_back({.name = "talker", .input = {}, .layers = plan.stacks.front().layers});
+  EXPECT_EQ(reuse_verdict(plan, 0, shift, {.stack = "talker"}).reuse, Reuse::exact);
+  EXPECT_EQ(reuse_verdict(plan, 0, share, {.stack = "talker"}).reuse, Reuse::approximate);
+  EXPECT_EQ(reuse_verdict(plan, 0, share, {.stack = "talker", .reader = &plan}).reuse, Reuse::exact);
+  EXPECT_EQ(reuse_verdict(plan, 0, share, {.stack = "decoder"}).reuse, Reuse::exact);
+  Plan placed = plan;
+  placed.stacks.front().input = {SinusoidalInput{}};
+  EXPECT_EQ(reuse_verdict(placed, 0, shift, {.stack = "talker"}).reuse, Reuse::approximate);
+
+  // An encoder that rotates, and a decoder whose cross attention does not.
+  LayerPlan cross = plain_layer();
+  cross.kind = LayerKind::cross_attention;
+  Plan both = plan_of({cross});
+  both.stacks.push_back({.name = "encoder", .input = {}, .layers = {with_rotation(half_rope())}});
+  EXPECT_EQ(reuse_verdict(both, 0, front_trim).reuse, Reuse::exact);
+  EXPECT_EQ(reuse_verdict(both, 0, share).reuse, Reuse::approximate);
+  EXPECT_EQ(reuse_verdict(both, 0, share, {.reader = &both}).reuse, Reuse::exact);
 }
 
 TEST(ReuseVerdictOfModels, WindowsThatAreNotOfAllTokensHaveNoReach) {
