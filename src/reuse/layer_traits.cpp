@@ -125,8 +125,8 @@ Relative both(const Relative& a, const Relative& b) {
 
 LayerTraits traits_of(const LayerPlan& layer) {
   LayerTraits out{.keeps = keeps(layer.kind)};
-  if (out.keeps == Keeps::nothing) return out;
-  if (out.keeps == Keeps::state) {
+  if (out.keeps == Keeps::nothing && layer.kind != LayerKind::deformable_attention) return out;
+  if (out.keeps == Keeps::state || out.keeps == Keeps::nothing) {
     out.reach.reset();
     return out;
   }

@@ -14,7 +14,9 @@ constexpr std::string_view kMixedInput[] = {
     // Rows for each n-gram that ends with the token; of Qwen 4 with a convolution behind.
     "longcat_flash_ngram", "qwen4_exp", "qwen4_exp_text",
     // Codecs: convolutions of the sound, or of its codes.
-    "mimi", "mimi_encoder", "mimi_decoder", "pocket_tts_audio_tokenizer", "xcodec2", "neucodec"};
+    "mimi", "mimi_encoder", "mimi_decoder", "pocket_tts_audio_tokenizer", "xcodec2", "neucodec",
+    // Patches, normalised by the mean and deviation of the series so far.
+    "timesfm", "timesfm2_5"};
 
 // RG-LRU (arXiv 2402.19427) multiplies what enters its state by sqrt(1 - a^2); transformers does so at every position
 // but 0.

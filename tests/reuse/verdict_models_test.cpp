@@ -104,6 +104,13 @@ TEST(ReuseVerdictOfModels, StacksThatAreNotFedByTokensAloneAreNotExact) {
   expect_reach(read(R"({"model_type": "mimi"})"), 0, std::nullopt, "encoder");
   expect_reach(read(R"({"model_type": "mimi"})"), 0, std::nullopt, "decoder");
 
+  // Patches of a series, normalised by those before them.
+  EXPECT_TRUE(says(reuse_verdict(read(R"({"model_type": "timesfm2_5"})"), 0, front_trim), "enters the first layer"));
+
+  // Deformable attention samples what it looks at wherever it is.
+  Plan sampled = plan_of({{.kind = LayerKind::deformable_attention}, with_rotation(half_rope())});
+  expect_reach(sampled, 1, std::nullopt);
+
   Plan tower = plan_of({with_rotation(half_rope())});
   tower.stacks.front().name = "audio";
   expect_reach(tower, 0, std::nullopt, "audio");
