@@ -22,6 +22,10 @@ constexpr std::string_view kMixedInput[] = {
 // but 0.
 constexpr std::string_view kStartApart[] = {"recurrent_gemma"};
 
+// A Mamba mixer reads what attention reads, in the same layer (Falcon-H1), or stands in it behind the attention that
+// several layers share (Zamba).
+constexpr std::string_view kStateBeside[] = {"falcon_h1", "falcon-h1", "zamba", "zamba2"};
+
 // Stacks of embedded tokens. Others, and encoders, may be fed by convolutions of patches or frames, or by another
 // stack's hidden states.
 constexpr std::string_view kOfTokens[] = {"decoder", "text"};
@@ -36,7 +40,8 @@ bool is_among(const std::string_view (&names)[n], std::string_view name) {
 ModelTraits model_traits(const Plan& plan, const Stack& stack) {
   return {.tokens_alone = is_among(kOfTokens, stack.name) && !is_among(kMixedInput, plan.family) &&
                           !is_among(kMixedInput, plan.model_type),
-          .start_apart = is_among(kStartApart, plan.family) || is_among(kStartApart, plan.model_type)};
+          .start_apart = is_among(kStartApart, plan.family) || is_among(kStartApart, plan.model_type),
+          .state_beside = is_among(kStateBeside, plan.family) || is_among(kStateBeside, plan.model_type)};
 }
 
 }  // namespace posenc::reuse

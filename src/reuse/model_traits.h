@@ -11,7 +11,8 @@ struct ModelTraits {
   // others too, how many the plan does not say; keys of cross attention are then of the same text, and not an
   // encoder's.
   bool tokens_alone = true;
-  bool start_apart = false;  // a state takes the token at position 0 otherwise than all others
+  bool start_apart = false;   // a state takes the token at position 0 otherwise than all others
+  bool state_beside = false;  // layers that attend keep a state of all tokens besides
 };
 
 ModelTraits model_traits(const Plan& plan, const Stack& stack);

@@ -241,6 +241,11 @@ void add_state(const Asked& asked, Findings& to) {
 }
 
 void add_remarks(const Asked& asked, const LayerPlan& layer, const LayerTraits& own, Findings& to) {
+  if (asked.model.state_beside && own.keeps != Keeps::state && asked.effects.loses) {
+    to.everywhere();
+    to.add(ReuseFact::state, Reuse::no,
+           "beside keys and values the layer keeps a state of every token, which gives none back");
+  }
   if (layer.kv_from) to.add(ReuseFact::owner, Reuse::exact, formatted("the cache is layer {}'s", *layer.kv_from));
   if (own.gates) {
     to.add(ReuseFact::gates_move, Reuse::exact,
@@ -326,8 +331,9 @@ Below below(const Asked& asked, const reuse::Reader* reader) {
     out.order_period = reuse::both({.period = out.order_period}, {.period = one.order_period}).period;
     out.by_length |= one.by_length;
     if (reader != nullptr && !reader->same(l)) ++out.other;
-    if (one.reach == 0) continue;
+    if (one.reach == 0 && !asked.model.state_beside) continue;
     ++out.mixing;
+    if (asked.model.state_beside) out.reach.reset();
     if (out.reach && one.reach && *out.reach <= kFarthest - *one.reach) {
       *out.reach += *one.reach;
     } else {

@@ -343,8 +343,14 @@ TEST(GgufPlan, TellsStatesFromAttention) {
   EXPECT_EQ(layer_of(nemotron, 1).kind, LayerKind::none);
   EXPECT_THAT(attending(nemotron), ElementsAre(2));
   // Llama-3_1-Nemotron-51B: a linear layer in place of attention keeps its heads of queries.
-  const Plan deci = gguf_plan(
-      model("deci").i32s("deci.attention.head_count", {8, 0, 8, 8}).i32s("deci.attention.head_count_kv", {2, 0, 0, 4}));
+  const Plan deci = gguf_plan(GgufBuilder()
+                                  .text("general.architecture", "deci")
+                                  .u32("deci.block_count", 4)
+                                  .u32("deci.context_length", 4096)
+                                  .u32("deci.embedding_length", 256)
+                                  .i32s("deci.attention.head_count", {8, 0, 8, 8})
+                                  .i32s("deci.attention.head_count_kv", {2, 0, 0, 4})
+                                  .zeros("output_norm.weight", {4}));
   EXPECT_TRUE(deci.known);
   EXPECT_THAT(attending(deci), ElementsAre(0, 3));
   const Plan mamba = gguf_plan(GgufBuilder()

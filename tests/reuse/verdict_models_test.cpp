@@ -238,5 +238,17 @@ TEST(ReuseVerdictOfModels, DetailsOfTheFamiliesAreJudged) {
   EXPECT_EQ(of_keys.size(), 3U);  // Inkling, Baichuan-M1, Zaya
 }
 
+// A Mamba mixer beside attention keeps a state that nothing is taken out of.
+TEST(ReuseVerdictOfModels, LayersWithAStateBesideAttentionLoseNothing) {
+  const Plan plan = read(R"({"model_type": "falcon_h1", "num_hidden_layers": 2})");
+  ASSERT_EQ(plan.stacks.front().layers.front().kind, LayerKind::attention);
+  for (const std::int64_t layer : {0, 1}) {
+    for (const CacheOperation operation : kLosing) {
+      EXPECT_EQ(reuse_verdict(plan, layer, operation).reuse, Reuse::no) << name(operation) << ", layer " << layer;
+    }
+    EXPECT_EQ(reuse_verdict(plan, layer, shift).reuse, Reuse::exact);
+  }
+}
+
 }  // namespace
 }  // namespace posenc::test::verdict_models_test

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 // Beyond U+FFFF as a surrogate pair.
-std::string escaped(std::uint32_t code) {
+std::string escape_of(std::uint32_t code) {
   if (code < 0x10000) return formatted("\\u{:04x}", code);
   return formatted("\\u{:04x}\\u{:04x}", 0xD800 + ((code - 0x10000) >> 10U), 0xDC00 + (code & 0x3FFU));
 }
@@ -35,7 +35,7 @@ std::string json_string(std::string_view text) {
     } else if (c.code == '"' || c.code == '\\') {
       out += {'\\', static_cast<char>(c.code)};
     } else if (is_unsafe(c.code)) {
-      out += escaped(c.code);
+      out += escape_of(c.code);
     } else {
       out += bytes;
     }
