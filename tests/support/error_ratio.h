@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -17,7 +18,8 @@ class ErrorRatio {
 
   void add(double observed, double bound, std::string_view where) {
     const double ratio = observed == 0 ? 0.0 : observed / bound;
-    if (!(ratio <= largest_)) {  // a NaN too
+    if (std::isnan(largest_)) return;  // no later one hides it
+    if (!(ratio <= largest_)) {        // a NaN too
       largest_ = ratio;
       where_ = where;
     }
