@@ -246,12 +246,13 @@ class Sentences {
     const Mask& bare_mask = bare.front()->layer->mask;
     const bool joins = (mask.chunk || mask.window) && !bare_mask.chunk && !bare_mask.window;
     add("positions",
-        formatted("{} do not rotate (NoPE: no position encoding), and {}{}.{}", layers_of(bare, stack), these,
-                  others == these ? "" : "; those that rotate " + others,
-                  joins
-                      ? " Why: only the layers without rotation reach further than that, and without angles they meet "
-                        "none that was never trained."
-                      : ""));
+        formatted(
+            "{} do not rotate (NoPE: no position encoding), and {}{}.{}", layers_of(bare, stack), these,
+            others == these ? "" : "; those that rotate " + others,
+            joins
+                ? " Why: only the layers without rotation look back further than that; rotated, they would meet angles "
+                  "that were never trained."
+                : ""));
     const auto sees_so = [](const Kinds& all, const std::string& words) {
       return std::ranges::all_of(all, [&](const Kind* kind) { return seen(*kind->layer) == words; });
     };
@@ -325,7 +326,13 @@ class Sentences {
 
   // Will it hurt? The file's own length says whether the model knows these angles.
   std::string trained_to(std::int64_t before) const {
-    const std::string measure = formatted("measure its loss at {} and at {} tokens.", before, lengths_.target);
+    const std::string measure = formatted("measure its loss at {} and at {} tokens.", std::min(before, lengths_.target),
+                                          std::max(before, lengths_.target));
+    if (is_set()) {
+      return "the rule is not the file's, it was set: the model has not been trained with these angles unless you "
+             "did; " +
+             measure;
+    }
     if (lengths_.trained && *lengths_.trained >= lengths_.target) {
       return formatted(
           "the file gives {} tokens as its length, so the model should have been trained with these angles; "
@@ -417,6 +424,13 @@ class Sentences {
   bool is_latent() const {
     return std::ranges::any_of(plan_.sources, [](const ValueSource& source) {
       return source.where.ends_with("/kv_heads") && source.from.find("latent attention") != std::string::npos;
+    });
+  }
+
+  // Whether words of --set made a rule of scaling, not a file.
+  bool is_set() const {
+    return std::ranges::any_of(plan_.sources, [](const ValueSource& source) {
+      return source.where.find("/scaling/") != std::string::npos && source.from.starts_with("set:");
     });
   }
 

@@ -112,8 +112,8 @@ class Numbers(tool.ToolTest):
                   "no_rope_layers": [1, 1, 1, 0, 1, 1, 1, 0]}
         positions = findings(numbers("-", stdin=json.dumps(llama4).encode())["models"][0], "positions")
         self.assertIn("Layers 3, 7 (2 of 8: kind B) do not rotate (NoPE: no position encoding), and see all tokens before them; those "
-                      "that rotate see the tokens before them in their own chunk of 64. Why: only the layers without rotation reach "
-                      "further than that, and without angles they meet none that was never trained.", positions)
+                      "that rotate see the tokens before them in their own chunk of 64. Why: only the layers without rotation look "
+                      "back further than that; rotated, they would meet angles that were never trained.", positions)
 
     def test_memory_is_what_the_layers_keep(self):
         model = numbers("gemma-3-4b")["models"][0]
@@ -181,6 +181,8 @@ class Numbers(tool.ToolTest):
                                (32768, "The file gives 32768 tokens as its length, so the model should have been trained with these")):
             model = numbers("-", "--length", 32768, stdin=json.dumps({**yarn, "max_position_embeddings": trained}).encode())["models"][0]
             self.assertTrue(findings(model, "length")[-1].startswith(words), findings(model, "length"))
+        model = numbers("qwen3-8b", "--length", 32768, "--set", "rope_scaling=yarn,factor=4")["models"][0]
+        self.assertIn("The rule is not the file's, it was set: the model has not been trained with these angles", findings(model, "length")[-1])
 
     def test_a_verdict_names_what_was_never_trained(self):
         yarn = "rope_scaling=yarn,factor=4"
