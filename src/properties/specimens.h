@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 #include <variant>
+#include <utility>
 #include <vector>
 
 #include "posenc/attention.h"
@@ -47,8 +48,13 @@ struct Specimen {
 
 // A scheme's name and description, and how to make it. The tables outlive the specimen that views them (Made).
 struct Entry {
+  using Make = std::function<Specimen(const Size& size, Tables& tables)>;
+
+  // No aggregate: where the second member throws, GCC 12 destroys the first one of a returned aggregate twice.
+  Entry(MeasuredScheme is, Make by) : scheme(std::move(is)), make(std::move(by)) {}
+
   MeasuredScheme scheme;
-  std::function<Specimen(const Size& size, Tables& tables)> make;
+  Make make;
 };
 
 // Stands for a scheme's type in the choice of an overload of entries_of(); holds nothing.

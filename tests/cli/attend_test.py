@@ -118,8 +118,8 @@ class Values(AttendTest):
         isas = json.loads(posenc("info", "--json").out)["kernels"]
         for isa in isas:
             with self.subTest(isa):
-                # Of 16 queries: beside fewer there are none.
-                given = {flag: random_tensor((16, *getattr(self, flag).shape[1:]), seed=8) for flag in "qkv"}
+                # Of 64 queries: beside a few there are none.
+                given = {flag: random_tensor((64, *getattr(self, flag).shape[1:]), seed=8) for flag in "qkv"}
                 reports, outs = [], []
                 for products in ("f32", "bf16"):
                     words = self.words("--products", products, "--isa", isa, "--json", "--check", "--force", **given)
