@@ -422,43 +422,6 @@ def test_kernels_train_it(module):
         assert float((by_kernel - in_double).abs().max()) <= bound, name
 
 
-def test_grid_bias_is_swins():
-    from transformers.models.swin.modeling_swin import SwinRelativePositionBias
-
-    theirs = SwinRelativePositionBias(4, (3, 5))
-    torch.nn.init.normal_(theirs.relative_position_bias_table)
-    ours = pn.GridRelativeBias(4, 3, 5)
-    ours.load_state_dict({"table": theirs.relative_position_bias_table.detach()})
-    assert torch.equal(ours(), theirs()[0])
-
-
-def test_attention_in_windows_is_trained():
-    """Swin's and SAM's layers with positions of a window, against their formulas."""
-    random, at = Random(4), pn.GridRelativeBias(1, 3, 3).positions()
-    for scheme in (posenc.GridBias(rows=3, columns=3), posenc.DecomposedHw(rows=5)):
-        layer = posenc.LayerPlan(**SIZES, score=(scheme,), mask=posenc.Mask(kind="bidirectional"))
-        attention = pn.from_plan(layer).double()
-        for x in attention.parameters():
-            x.data.copy_(random(*x.shape) * 0.5)
-        hidden = random(2, 9, 32)
-        out = attention(hidden, q_positions=at, k_positions=at)
-        q, k, v = (
-            p(hidden).unflatten(-1, (-1, 8)).transpose(1, 2)
-            for p in (attention.q_proj, attention.k_proj, attention.v_proj)
-        )
-        (term,) = attention.terms
-        if isinstance(term, pn.GridRelativeBias):
-            bias = term(dtype=torch.float64)
-        else:
-            row, column = (place[:, None] - place + 2 for place in at)
-            bias = torch.einsum("bhic,ijc->bhij", q, term.rows[row] + term.columns[column])
-        scores = q @ k.repeat_interleave(2, 1).mT * 8**-0.5 + bias
-        wanted = attention.o_proj((scores.softmax(-1) @ v.repeat_interleave(2, 1)).transpose(1, 2).flatten(2))
-        assert float((out - wanted).abs().max()) <= bounds.in_double(float(wanted.abs().max()) * 40, 400)
-        for one, other in zip(*(torch.autograd.grad(y.sum(), list(term.parameters())) for y in (out, wanted))):
-            assert float(other.abs().max()) > 0 and torch.allclose(one, other, rtol=1e-9, atol=1e-9)
-
-
 def test_xlnet_is_that_of_transformers():
     """With segments and both terms of positions; from_plan makes it."""
     config = hf.XLNetConfig(d_model=32, n_layer=1, n_head=4, d_inner=32, vocab_size=50, dropout=0.0)

@@ -1,9 +1,15 @@
-"""Positions that are added to embeddings by kernels, and their gradients, against operations of torch."""
+"""Positions that are added to embeddings by kernels, and their gradients, against operations of torch; and modules for
+the positions of a window, against Swin's class and SAM's formula."""
 
+import bounds
 import pytest
 import torch
+from scheme_cases import Random
 
+import posenc
 import posenc.nn as pn
+
+SIZES = {"heads": 4, "kv_heads": 2, "head_dim": 8, "value_dim": 8, "softmax_scale": 8**-0.5}
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -80,3 +86,40 @@ def test_operators_are_as_torch_wants_them():
         torch.library.opcheck(torch.ops.posenc.table_gradient.default, (x, places, 1, 0, 6), test_utils=checks)
         text = pn.SinusoidalPositions(4)._text
         torch.library.opcheck(torch.ops.posenc.add_sinusoids.default, (x, places, 1, text, 1.0), test_utils=checks)
+
+
+def test_grid_bias_is_swins():
+    from transformers.models.swin.modeling_swin import SwinRelativePositionBias
+
+    theirs = SwinRelativePositionBias(4, (3, 5))
+    torch.nn.init.normal_(theirs.relative_position_bias_table)
+    ours = pn.GridRelativeBias(4, 3, 5)
+    ours.load_state_dict({"table": theirs.relative_position_bias_table.detach()})
+    assert torch.equal(ours(), theirs()[0])
+
+
+def test_attention_in_windows_is_trained():
+    """Swin's and SAM's layers with positions of a window, against their formulas."""
+    random, at = Random(4), pn.GridRelativeBias(1, 3, 3).positions()
+    for scheme in (posenc.GridBias(rows=3, columns=3), posenc.DecomposedHw(rows=5)):
+        layer = posenc.LayerPlan(**SIZES, score=(scheme,), mask=posenc.Mask(kind="bidirectional"))
+        attention = pn.from_plan(layer).double()
+        for x in attention.parameters():
+            x.data.copy_(random(*x.shape) * 0.5)
+        hidden = random(2, 9, 32)
+        out = attention(hidden, q_positions=at, k_positions=at)
+        q, k, v = (
+            p(hidden).unflatten(-1, (-1, 8)).transpose(1, 2)
+            for p in (attention.q_proj, attention.k_proj, attention.v_proj)
+        )
+        (term,) = attention.terms
+        if isinstance(term, pn.GridRelativeBias):
+            bias = term(dtype=torch.float64)
+        else:
+            row, column = (place[:, None] - place + 2 for place in at)
+            bias = torch.einsum("bhic,ijc->bhij", q, term.rows[row] + term.columns[column])
+        scores = q @ k.repeat_interleave(2, 1).mT * 8**-0.5 + bias
+        wanted = attention.o_proj((scores.softmax(-1) @ v.repeat_interleave(2, 1)).transpose(1, 2).flatten(2))
+        assert float((out - wanted).abs().max()) <= bounds.in_double(float(wanted.abs().max()) * 40, 400)
+        for one, other in zip(*(torch.autograd.grad(y.sum(), list(term.parameters())) for y in (out, wanted))):
+            assert float(other.abs().max()) > 0 and torch.allclose(one, other, rtol=1e-9, atol=1e-9)
