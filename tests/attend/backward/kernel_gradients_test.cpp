@@ -38,7 +38,7 @@ std::array<std::vector<double>, 3> mutants(const std::vector<double>& gradient, 
   std::vector<double> turned = gradient;
   for (double& x : turned) x = -x;
   std::vector<double> moved = gradient;
-  std::ranges::rotate(moved, moved.begin() + head % std::max<std::int64_t>(std::ssize(moved), 1));
+  std::rotate(moved.begin(), moved.begin() + head % std::max<std::int64_t>(std::ssize(moved), 1), moved.end());
   return {std::vector<double>(gradient.size()), std::move(turned), std::move(moved)};
 }
 
