@@ -160,7 +160,7 @@ double furthest(const std::vector<double>& a, const std::vector<double>& b) {
 
 // The same numbers, turned on by a row of channels: to the next head, or of frequencies to the next pair.
 std::vector<double> moved_on(std::vector<double> x, std::int64_t by) {
-  if (!x.empty()) std::ranges::rotate(x, x.begin() + by % std::ssize(x));
+  if (!x.empty()) std::rotate(x.begin(), x.begin() + by % std::ssize(x), x.end());
   return x;
 }
 
