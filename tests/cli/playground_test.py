@@ -88,9 +88,16 @@ class PlaygroundTest(unittest.TestCase):
     def give(self, path):
         self.by_id("file").send_keys(str(path))
 
+    def texts(self, selector):
+        """What is shown, by one call: the page may be drawn anew between finding an element and reading it."""
+        return self.driver.execute_script("return Array.from(document.querySelectorAll(arguments[0]), found => found.innerText)", selector)
+
+    def findings(self):
+        return "\n".join(self.texts("ul.findings"))
+
     def titles(self, count=1):
-        WebDriverWait(self.driver, 60).until(lambda driver: len(driver.find_elements(By.CSS_SELECTOR, "h2.model")) == count)
-        return [title.text for title in self.driver.find_elements(By.CSS_SELECTOR, "h2.model")]
+        WebDriverWait(self.driver, 60).until(lambda driver: len(self.texts("h2.model")) == count)
+        return self.texts("h2.model")
 
     def refusal(self):
         WebDriverWait(self.driver, 60).until(lambda driver: self.by_id("refused").text)
@@ -126,14 +133,14 @@ class PlaygroundTest(unittest.TestCase):
         path.write_text(json.dumps(tool.SMALL))
         self.give(path)
         WebDriverWait(self.driver, 60).until(lambda driver: self.titles() == ["config.json"])
-        self.assertIn("base 10000", self.driver.find_element(By.CSS_SELECTOR, "ul.findings").text)
+        self.assertIn("base 10000", self.findings())
         self.driver.execute_script(
             "const t = document.getElementById('text'); t.value = t.value.replace('10000.0', '777.0');"
             "t.dispatchEvent(new Event('input'))")
-        WebDriverWait(self.driver, 60).until(lambda driver: "base 777" in driver.find_element(By.CSS_SELECTOR, "ul.findings").text)
+        WebDriverWait(self.driver, 60).until(lambda driver: "base 777" in self.findings())
         self.driver.execute_script("const a = document.getElementById('against'); a.checked = true; a.dispatchEvent(new Event('input'))")
         self.assertEqual(len(self.titles(2)), 2)
-        self.assertIn("rotate/0/base", self.by_id("differences").text)
+        self.assertIn("rotate/0/base", self.texts("#differences")[0])
 
     def test_sliders_set_words_and_a_link_restores_them(self):
         self.driver.execute_script(
@@ -141,11 +148,11 @@ class PlaygroundTest(unittest.TestCase):
             "const b = document.getElementById('base'); b.value = '6'; b.dispatchEvent(new Event('input'))")
         self.assertEqual(self.by_id("set").get_property("value"), "rope_scaling=linear,factor=4\nbase=1000000")
         WebDriverWait(self.driver, 60).until(
-            lambda driver: "linear x4" in driver.find_element(By.CSS_SELECTOR, "ul.findings").text)
+            lambda driver: "linear x4" in self.findings())
         link = self.driver.execute_script("return location.hash")
         self.open(link)
-        self.assertIn("linear x4", self.driver.find_element(By.CSS_SELECTOR, "ul.findings").text)
-        self.assertIn("base 1000000", self.driver.find_element(By.CSS_SELECTOR, "ul.findings").text)
+        self.assertIn("linear x4", self.findings())
+        self.assertIn("base 1000000", self.findings())
 
     def test_of_a_large_gguf_file_the_header_is_read(self):
         path = pathlib.Path(self.folder.name) / "model.gguf"
@@ -161,7 +168,7 @@ class PlaygroundTest(unittest.TestCase):
             file.truncate(40 << 30)  # a hole
         self.give(path)
         WebDriverWait(self.driver, 60).until(lambda driver: self.titles() == ["model.gguf"])
-        self.assertIn("3 layers, all alike", self.driver.find_element(By.CSS_SELECTOR, "ul.findings").text)
+        self.assertIn("3 layers, all alike", self.findings())
 
     def test_a_file_is_dropped(self):
         self.driver.execute_script(
@@ -191,7 +198,7 @@ class PlaygroundTest(unittest.TestCase):
         self.assertIn("bass", self.refusal())
         self.driver.execute_script("const s = document.getElementById('set'); s.value = 'base=3'; s.dispatchEvent(new Event('input'))")
         WebDriverWait(self.driver, 60).until(lambda driver: not self.by_id("refused").text)
-        self.assertIn("base 3", self.driver.find_element(By.CSS_SELECTOR, "ul.findings").text)
+        self.assertIn("base 3", self.findings())
 
 
 
