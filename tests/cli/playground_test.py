@@ -7,29 +7,19 @@ import gzip
 import json
 import os
 import pathlib
-import shutil
 import sys
 import tempfile
 import unittest
 
+from browsing import browser  # first: it ends what cannot be run
 import tool
 from tool import posenc
 
-try:
-    from selenium import webdriver
-    from selenium.common.exceptions import WebDriverException
-    from selenium.webdriver.chrome.service import Service
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.support.ui import WebDriverWait
-except ImportError:
-    webdriver = None
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
 
 PAGE = pathlib.Path(os.environ.get("POSENC_PLAYGROUND", tool.SOURCE_DIR / "build/playground/playground.html"))
 DATA = pathlib.Path(os.environ.get("POSENC_TEST_DATA", tool.SOURCE_DIR / "../shared/data"))
-DRIVER, BROWSER = shutil.which("chromedriver"), shutil.which("chromium")
-if webdriver is None or DRIVER is None or BROWSER is None:
-    print("skipped: needs chromium, chromium-driver and python3-selenium")
-    sys.exit(tool.SKIPPED)
 if not PAGE.exists():
     print(f"skipped: needs {PAGE.name}, which scripts/build_playground makes")
     sys.exit(tool.SKIPPED)
@@ -40,15 +30,6 @@ CALL = """
 const [bytes, name, set, length] = arguments;
 return library.call("read", Uint8Array.from(atob(bytes), (c) => c.charCodeAt(0)), encode(name), encode(set), length, 1, NONE);
 """
-
-
-def browser():
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1300,1000"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    return webdriver.Chrome(service=Service(DRIVER), options=options)
 
 
 class PlaygroundTest(unittest.TestCase):
@@ -201,10 +182,4 @@ class PlaygroundTest(unittest.TestCase):
         self.assertIn("base 3", self.findings())
 
 
-
-try:
-    browser().quit()
-except WebDriverException as absent:
-    print(f"skipped: Chromium does not start here: {absent}")
-    sys.exit(tool.SKIPPED)
 unittest.main(verbosity=2)

@@ -4,39 +4,17 @@ Needs Debian's chromium, chromium-driver and python3-selenium; skipped where the
 """
 import json
 import pathlib
-import shutil
-import sys
 import tempfile
 import unittest
 
+from browsing import browser  # first: it ends what cannot be run
 import tool
 from tool import posenc
 
-try:
-    from selenium import webdriver
-    from selenium.common.exceptions import WebDriverException
-    from selenium.webdriver.chrome.service import Service
-    from selenium.webdriver.common.action_chains import ActionChains
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.common.keys import Keys
-    from selenium.webdriver.support.ui import WebDriverWait
-except ImportError:
-    webdriver = None
-
-DRIVER = shutil.which("chromedriver")
-BROWSER = shutil.which("chromium")
-if webdriver is None or DRIVER is None or BROWSER is None:
-    print("skipped: needs chromium, chromium-driver and python3-selenium")
-    sys.exit(tool.SKIPPED)
-
-
-def browser(*flags):
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1300,1000", *flags):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    return webdriver.Chrome(service=Service(DRIVER), options=options)
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
 
 def rows(figure):
@@ -251,10 +229,4 @@ class PageTest(unittest.TestCase):
         self.assertEqual(colours, ["rgb(255, 255, 255)", "rgb(13, 17, 23)"])
 
 
-
-try:
-    browser().quit()
-except WebDriverException as absent:
-    print(f"skipped: Chromium does not start here: {absent}")
-    sys.exit(tool.SKIPPED)
 unittest.main(verbosity=2)

@@ -1,0 +1,71 @@
+"""The site in a headless Chromium, from disk and from a server: its search finds, in English and Chinese, and nothing is fetched elsewhere.
+
+usage: site_search.py SITE      what scripts/build_site wrote
+"""
+import functools
+import http.server
+import json
+import pathlib
+import sys
+import threading
+import unittest
+
+from browsing import SKIPPED, browser  # first: it ends what cannot be run
+
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+SITE = pathlib.Path(sys.argv.pop()).resolve()
+if not (SITE / "index.html").exists():
+    print("skipped: the site was not built")
+    sys.exit(SKIPPED)
+POSITION, ENCODING = "\u4f4d\u7f6e", "\u7f16\u7801"
+# Words, and what the title of the first page says of them.
+ASKED = {"contextual position": "(CoPE)", POSITION: POSITION, POSITION + ENCODING: POSITION + ENCODING}
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+class SearchTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.driver = browser()
+        cls.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=SITE))
+        threading.Thread(target=cls.server.serve_forever, daemon=True).start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.driver.quit()
+        cls.server.shutdown()
+        cls.server.server_close()
+
+    def found(self, url, words):
+        """The titles of the pages that are shown, and where what the page asked for lay."""
+        self.driver.get("about:blank")
+        self.driver.get_log("performance")
+        self.driver.get(url)
+        box = self.driver.find_element(By.CSS_SELECTOR, ".md-search__input")
+        box.click()
+        box.send_keys(words)
+        titles = "return Array.from(document.querySelectorAll('.md-search-result__item h1'), title => title.textContent)"
+        WebDriverWait(self.driver, 30).until(lambda driver: driver.execute_script(titles))
+        asked = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        return self.driver.execute_script(titles), [event["params"]["request"]["url"] for event in asked
+                                                    if event["method"] == "Network.requestWillBeSent"]
+
+    def test_it_finds_and_fetches_nothing_from_elsewhere(self):
+        address, port = self.server.server_address
+        for start in (SITE.as_uri() + "/", f"http://{address}:{port}/"):
+            for words, title in ASKED.items():
+                with self.subTest(start=start, words=words):
+                    titles, urls = self.found(start + "index.html", words)
+                    self.assertIn(title, titles[0])
+                    self.assertEqual([url for url in urls if not url.startswith((start, "about:", "data:", "blob:"))], [])
+                    self.assertEqual(self.driver.get_log("browser"), [])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
