@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the table of docs/diagnose.md: how often diagnose names each fault.
+"""Writes the table of docs/diagnose.md, and the numbers of its translation: how often diagnose names each fault.
 
 usage: write_fault_table.py DIAGNOSE_TEST
 
@@ -13,8 +13,22 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "diagnose.md"
+TRANSLATION = ROOT / "docs" / "diagnose.zh-CN.md"
 ROW = re.compile(r"(\S.{46,}?\S?) +(\d+) +(\d+) +(\d+) +(\d+)")
-BEGIN, END = "| fault | named | cannot tell | nothing known | wrong |\n", "\n\n"
+RULER, END = "| --- | ---: | ---: | ---: | ---: |\n", "\n\n"
+
+
+def write(page, rows, names=None):
+    """The rows in the place of the page's own. A translation keeps its names, by their order."""
+    text = page.read_text(encoding="utf-8")
+    start = text.index(RULER) + len(RULER)
+    stop = text.index(END, start)
+    if names is None:
+        names = [line.split("|")[1].strip() for line in text[start:stop].splitlines()]
+    if len(names) != len(rows):
+        sys.exit(f"{page} has the names of {len(names)} faults, and there are {len(rows)}: translate them, in the order of {PAGE.name}")
+    lines = (f"| {' | '.join(map(str, (name, *row)))} |" for name, row in zip(names, rows))
+    page.write_text(text[:start] + "\n".join(lines) + text[stop:], encoding="utf-8")
 
 
 def main():
@@ -22,13 +36,11 @@ def main():
         sys.exit(__doc__)
     run = subprocess.run([sys.argv[1]], env={**os.environ, "POSENC_ALL_FAULTS": "1"}, stdout=subprocess.PIPE, text=True,
                          check=False)
-    rows = [(found[1].strip(), *map(int, found.groups()[1:])) for found in map(ROW.fullmatch, run.stdout.splitlines()) if found]
-    rows.append(("all", *(sum(row[i] for row in rows) for i in range(1, 5))))
-    lines = ["| --- | ---: | ---: | ---: | ---: |"] + [f"| {' | '.join(map(str, row))} |" for row in rows]
-    text = PAGE.read_text(encoding="utf-8")
-    start = text.index(BEGIN) + len(BEGIN)
-    stop = text.index(END, start)
-    PAGE.write_text(text[:start] + "\n".join(lines) + text[stop:], encoding="utf-8")
+    found = [row for row in map(ROW.fullmatch, run.stdout.splitlines()) if row]
+    rows = [tuple(map(int, row.groups()[1:])) for row in found]
+    rows.append(tuple(sum(column) for column in zip(*rows)))
+    write(PAGE, rows, [*(row[1].strip() for row in found), "all"])
+    write(TRANSLATION, rows)
 
 
 main()
