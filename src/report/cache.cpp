@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "io/json/json_writer.h"
@@ -23,6 +24,7 @@ std::int64_t numbers_of_token(const LayerPlan& layer) { return layer.kv_heads * 
 // What a causal layer must keep; none: all. A window that also sees the future is an encoder's, which keeps nothing.
 std::optional<std::int64_t> most_tokens(const LayerPlan& layer) {
   std::optional<std::int64_t> most;
+  if (layer.mask.kind == MaskKind::sparse && !layer.compression) return most;  // what it sees besides its window
   if (layer.mask.window) most = layer.mask.window->past + 1;
   if (layer.mask.chunk) most = std::min(most.value_or(*layer.mask.chunk), *layer.mask.chunk);
   return most;
@@ -35,16 +37,29 @@ double kept_tokens(const LayerPlan& layer, std::int64_t length) {
   return static_cast<double>(kept + made);
 }
 
+// Whether no query sees what comes after it; of a mask of another kind its words say so first.
+bool is_causal(const Mask& mask) {
+  switch (mask.kind) {
+    case MaskKind::causal:
+    case MaskKind::prefix: return true;
+    case MaskKind::bidirectional: return false;
+    case MaskKind::sparse: return mask.detail.starts_with("causal");
+  }
+  return false;
+}
+
+// Whether it makes tokens one by one. Towers of pictures and sounds and encoders see theirs once, whatever their masks.
 bool decodes(const Stack& stack) {
-  return std::ranges::any_of(stack.layers, [](const LayerPlan& layer) {
-    return layer.kind == LayerKind::attention && layer.mask.kind != MaskKind::bidirectional;
-  });
+  const std::string& name = stack.name;
+  if (name.ends_with("encoder") || name.starts_with("vision") || name.starts_with("audio")) return false;
+  return std::ranges::any_of(
+      stack.layers, [](const LayerPlan& layer) { return layer.kind == LayerKind::attention && is_causal(layer.mask); });
 }
 
 }  // namespace
 
 void write_cache(JsonWriter& json, const LayerPlan& layer) {
-  if (layer.kind != LayerKind::attention || layer.mask.kind == MaskKind::bidirectional) {
+  if (layer.kind != LayerKind::attention || !is_causal(layer.mask)) {
     json.null();
     return;
   }

@@ -5,13 +5,13 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "base/formatted.h"
 #include "posenc/scores.h"
-#include "posenc/wavelength.h"
 #include "report/parts.h"
 
 namespace posenc::report {
@@ -22,13 +22,6 @@ constexpr std::size_t kMostNamed = 4;
 
 std::string count(std::int64_t n, std::string_view one, std::string_view many = {}) {
   return formatted("{} {}{}", n, n == 1 || many.empty() ? one : many, n != 1 && many.empty() ? "s" : "");
-}
-
-std::string_view rule_of(const Rope& rope) {
-  static constexpr std::string_view kNames[] = {"",     "linear",   "ntk",    "dynamic",      "qwen_ntk",
-                                                "yarn", "longrope", "llama3", "proportional", "factors"};
-  static_assert(std::size(kNames) == std::variant_size_v<Scaling>);
-  return kNames[rope.scaling.index()];
 }
 
 struct FactorOf {
@@ -98,7 +91,8 @@ std::string layers_of(const std::vector<const Kind*>& kinds, const Stack& stack)
     run.layers.insert(run.layers.end(), kind->run.layers.begin(), kind->run.layers.end());
     run.blocks.insert(run.blocks.end(), kind->run.blocks.begin(), kind->run.blocks.end());
   }
-  if (run.layers.size() == stack.layers.size()) return formatted("all {}", count(std::ssize(run.layers), "layer"));
+  if (stack.layers.size() == 1) return "the one layer";
+  if (run.layers.size() == stack.layers.size()) return formatted("all {} layers", run.layers.size());
   std::ranges::sort(run.layers);
   std::ranges::sort(run.blocks);
   const std::string_view noun = run.blocks.size() == 1 ? "layer" : "layers";
@@ -117,11 +111,6 @@ std::string of_kinds(const std::vector<const Kind*>& kinds, const Stack& stack) 
   return layers == stack.layers.size() ? std::string() : " of " + kind_names(kinds);
 }
 
-std::string capital(std::string text) {
-  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
-  return text;
-}
-
 class Sentences {
  public:
   Sentences(const Plan& plan, const Lengths& lengths) : plan_(plan), lengths_(lengths) {}
@@ -137,9 +126,9 @@ class Sentences {
       if (!without_rotation(stack, kinds)) windows(stack, kinds);
       query_scales(stack, kinds);
       for (const auto& [rope, of] : by_rotation(kinds)) {
-        switches(*rope);
-        reach(stack, *rope, of);
-        tables(stack, *rope, of);
+        for (Finding& finding : rotation_findings(*rope, *widest(of), plan_, lengths_, of_kinds(of, stack))) {
+          add(finding.about, std::move(finding.text));
+        }
       }
     }
     who_.clear();
@@ -160,9 +149,16 @@ class Sentences {
 
   void layers(const Stack& stack, const std::vector<Kind>& kinds) {
     if (kinds.empty()) return;
-    add("layers", kinds.size() == 1 ? formatted("{}, all alike.", count(std::ssize(stack.layers), "layer"))
-                                    : formatted("{} of {} kinds, A to {}.", count(std::ssize(stack.layers), "layer"),
-                                                kinds.size(), kinds.back().name));
+    std::set<std::int64_t> blocks;
+    for (const Kind& kind : kinds) blocks.insert(kind.run.blocks.begin(), kind.run.blocks.end());
+    std::string text = count(std::ssize(stack.layers), "layer");
+    if (blocks.size() != stack.layers.size()) text += " in " + count(std::ssize(blocks), "block");
+    if (kinds.size() == 1) {
+      add("layers", text + (stack.layers.size() == 1 ? "." : ", all alike."));
+    } else {
+      add("layers", formatted("{}, of {} kinds, A {} {}.", text, kinds.size(), kinds.size() == 2 ? "and" : "to",
+                              kinds.back().name));
+    }
   }
 
   // What is added to embeddings and to scores.
@@ -176,6 +172,26 @@ class Sentences {
     }
     for (const auto& [words, of] : by_term) {
       add("positions", formatted("scores of {} have {}.", layers_of(of, stack), words));
+    }
+    const Kinds bare = where(kinds, [](const LayerPlan& layer) { return layer.rotate.empty() && layer.score.empty(); });
+    const Kinds all = where(kinds, [](const LayerPlan&) { return true; });
+    const bool any_rotates = std::ranges::any_of(kinds, [](const Kind& kind) { return !kind.layer->rotate.empty(); });
+    if (stack.known && !kinds.empty() && bare.size() == all.size() && !any_rotates && stack.input.empty()) {
+      const bool ordered =
+          std::ranges::any_of(all, [](const Kind* kind) { return kind->layer->mask.kind != MaskKind::bidirectional; });
+      add("positions", formatted("nothing encodes positions (NoPE): {}.",
+                                 all.size() < kinds.size()
+                                     ? "the order of tokens comes from layers that keep something of those before"
+                                 : ordered ? "the order of tokens comes from the mask alone"
+                                           : "the order of tokens is not told"));
+      return;
+    }
+    const Kinds cross = where(kinds, [](const LayerPlan& layer) {
+      return layer.rotate.empty() && layer.score.empty() && layer.kind == LayerKind::cross_attention;
+    });
+    if (!cross.empty()) {
+      add("positions",
+          formatted("{} attend to what an encoder gives, and add no position of their own.", layers_of(cross, stack)));
     }
   }
 
@@ -200,9 +216,15 @@ class Sentences {
     return out;
   }
 
+  // Of kinds that share a rotation the layer that looks furthest: what it never meets, no other does.
+  const LayerPlan* widest(const Kinds& of) const {
+    return (*std::ranges::max_element(of, {}, [&](const Kind* kind) { return span_of(*kind->layer, lengths_.target); }))
+        ->layer;
+  }
+
   void scaling(const Stack& stack, const std::vector<Kind>& kinds) {
     const auto rotations = by_rotation(kinds);
-    const bool any = std::ranges::any_of(rotations, [](const auto& one) { return one.first->scaling.index() != 0; });
+    const bool any = std::ranges::any_of(rotations, [](const auto& one) { return is_stretched(*one.first); });
     if (rotations.empty()) return;
     if (!any) {
       std::string bases;
@@ -216,10 +238,10 @@ class Sentences {
     std::string scaled;
     std::string not_scaled;
     for (const auto& [rope, of] : rotations) {
-      std::string& to = rope->scaling.index() != 0 ? scaled : not_scaled;
+      std::string& to = is_stretched(*rope) ? scaled : not_scaled;
       if (!to.empty()) to += "; ";
       to += layers_of(of, stack);
-      if (rope->scaling.index() != 0) to += formatted(", by {}", short_rule(*rope));
+      if (is_stretched(*rope)) to += formatted(", by {}", short_rule(*rope));
       to += formatted(", base {}", rope->base);
     }
     add("scaling", formatted("scaled: {}. {}", scaled,
@@ -227,7 +249,7 @@ class Sentences {
   }
 
   static std::string short_rule(const Rope& rope) {
-    std::string out(rule_of(rope));
+    std::string out(rule_name(rope));
     if (const std::optional<double> factor = std::visit(FactorOf{}, rope.scaling)) out += formatted(" x{}", *factor);
     if (const auto before = length_before_scaling(rope, {})) out += formatted(" from {} tokens", *before);
     return out;
@@ -242,162 +264,40 @@ class Sentences {
     if (bare.empty() || turned.empty()) return false;
     const std::string others = seen(*turned.front()->layer);
     const std::string these = seen(*bare.front()->layer);
-    const Mask& mask = turned.front()->layer->mask;
-    const Mask& bare_mask = bare.front()->layer->mask;
-    const bool joins = (mask.chunk || mask.window) && !bare_mask.chunk && !bare_mask.window;
-    add("positions",
-        formatted(
-            "{} do not rotate (NoPE: no position encoding), and {}{}.{}", layers_of(bare, stack), these,
-            others == these ? "" : "; those that rotate " + others,
-            joins
-                ? " Why: only the layers without rotation look back further than that; rotated, they would meet angles "
-                  "that were never trained."
-                : ""));
-    const auto sees_so = [](const Kinds& all, const std::string& words) {
+    const auto see_so = [](const Kinds& all, const std::string& words) {
       return std::ranges::all_of(all, [&](const Kind* kind) { return seen(*kind->layer) == words; });
     };
-    return sees_so(bare, these) && sees_so(turned, others);
+    std::string text = layers_of(bare, stack) + " do not rotate (NoPE: no position encoding)";
+    if (!see_so(bare, these) || !see_so(turned, others)) {
+      add("positions", text + ".");
+      return false;
+    }
+    text += formatted(", and {}{}.", these, others == these ? "" : "; those that rotate " + others);
+    if (is_bounded(*turned.front()->layer) && !is_bounded(*bare.front()->layer)) {
+      text +=
+          " Why: only the layers without rotation look back further than that; rotated, they would meet angles that "
+          "were never trained.";
+    }
+    add("positions", text);
+    return true;
   }
 
+  static bool is_bounded(const LayerPlan& layer) {
+    return layer.mask.window || layer.mask.chunk || layer.mask.kind == MaskKind::sparse;
+  }
+
+  // What each kind sees, where one of them does not see all.
   void windows(const Stack& stack, const std::vector<Kind>& kinds) {
-    const Kinds limited = where(kinds, [](const LayerPlan& layer) { return layer.mask.window || layer.mask.chunk; });
-    const Kinds free = where(kinds, [](const LayerPlan& layer) { return !layer.mask.window && !layer.mask.chunk; });
-    std::map<std::string, Kinds> by_words;
-    for (const Kind* kind : limited) by_words[seen(*kind->layer)].push_back(kind);
-    for (const auto& [words, of] : by_words) add("window", formatted("{} {}.", layers_of(of, stack), words));
-    if (!limited.empty() && !free.empty()) {
-      add("window", formatted("{} {}.", layers_of(free, stack), seen(*free.front()->layer)));
-    }
-  }
-
-  // Rules that answer otherwise from some length on.
-  void switches(const Rope& rope) {
-    if (const auto* list = std::get_if<LongRopeScaling>(&rope.scaling)) {
-      add("switch", formatted("the lists switch at {0} tokens: sequences of up to {0} take short_factor, longer ones "
-                              "long_factor, for all of their tokens. Keys that were cached before the switch are "
-                              "turned by short_factor and have to be made anew.",
-                              list->original_max_position_embeddings));
-    }
-    if (const auto* dynamic = std::get_if<DynamicScaling>(&rope.scaling)) {
-      add("switch", formatted("the base grows with the sequence from {} tokens on: keys that were cached when it was "
-                              "shorter are turned by another base.",
-                              dynamic->max_position_embeddings));
-    }
-    if (const auto* qwen = std::get_if<QwenNtkScaling>(&rope.scaling)) {
-      add("switch", formatted("the base grows in steps from {} tokens on: keys that were cached before a step are "
-                              "turned by another base.",
-                              qwen->seq_length));
-    }
-  }
-
-  void reach(const Stack& stack, const Rope& rope, const Kinds& of) {
-    if (!is_rotated_by_time(rope)) return;
-    const Reach reach = reach_of(rope, lengths_, *of.front()->layer);
-    const std::int64_t pairs = rope.pairs();
-    const std::string who = of_kinds(of, stack);
-    if (!reach.before) {
-      if (rope.scaling.index() != 0) {
-        add("length",
-            formatted("the file does not say for which length the rotation{} was trained before {} scaled it: "
-                      "whether {} tokens reach beyond that cannot be told.",
-                      who, rule_of(rope), lengths_.target));
+    if (where(kinds, is_bounded).empty()) return;
+    std::vector<std::pair<std::string, Kinds>> by_words;
+    for (const bool bounded : {true, false}) {
+      for (const Kind* kind : where(kinds, [&](const LayerPlan& layer) { return is_bounded(layer) == bounded; })) {
+        std::string words = seen(*kind->layer);
+        const auto same = std::ranges::find(by_words, words, &std::pair<std::string, Kinds>::first);
+        (same == by_words.end() ? by_words.emplace_back(std::move(words), Kinds{}) : *same).second.push_back(kind);
       }
-      return;
     }
-    const std::string at = reach.span < lengths_.target
-                               ? formatted("at {} tokens, of which a query sees {},", lengths_.target, reach.span)
-                               : formatted("at {} tokens", lengths_.target);
-    if (rope.scaling.index() == 0) {
-      if (reach.span <= *reach.before) return;
-      add("length",
-          formatted("{} {} of {} pairs{} meet angles that they never had within the trained {} tokens, and no rule "
-                    "scales them: expect the loss to rise steeply beyond {}.",
-                    at, reach.unseen.size(), pairs, who, *reach.before, *reach.before));
-      return;
-    }
-    const std::size_t plain = reach.unseen_if_plain.size();
-    add("length", formatted("{} {} of {} pairs{} meet angles that they never had within {} tokens, the length before "
-                            "scaling; without {} {}.",
-                            at, reach.unseen.size(), pairs, who, *reach.before, rule_of(rope),
-                            plain == 0 && reach.unseen.empty() ? "there would be none either"
-                                                               : formatted("it would be {}", plain)));
-    near(reach, who);
-  }
-
-  // Will it hurt? The file's own length says whether the model knows these angles.
-  std::string trained_to(std::int64_t before) const {
-    const std::string measure = formatted("measure its loss at {} and at {} tokens.", std::min(before, lengths_.target),
-                                          std::max(before, lengths_.target));
-    if (is_set()) {
-      return "the rule is not the file's, it was set: the model has not been trained with these angles unless you "
-             "did; " +
-             measure;
-    }
-    if (lengths_.trained && *lengths_.trained >= lengths_.target) {
-      return formatted(
-          "the file gives {} tokens as its length, so the model should have been trained with these angles; "
-          "to be sure, {}",
-          *lengths_.trained, measure);
-    }
-    if (lengths_.trained && *lengths_.trained <= before) {
-      return formatted(
-          "the file's own length is {} tokens, so the model has hardly been trained with these angles: expect some "
-          "loss at every length, short ones too, until it is trained for some hundred steps with them (YaRN's "
-          "paper takes 400); {}",
-          *lengths_.trained, measure);
-    }
-    return "whether the model was trained with these angles no file says: " + measure;
-  }
-
-  // What the rule costs near tokens.
-  void near(const Reach& reach, const std::string& who) {
-    std::int64_t kept = 0;
-    double slowest = 1.0;
-    for (std::size_t p = 0; p < reach.now.inv_freq.size(); ++p) {
-      if (reach.plain.inv_freq[p] == 0.0) continue;
-      const double ratio = reach.plain.inv_freq[p] / reach.now.inv_freq[p];
-      if (std::abs(ratio - 1.0) < 1e-3) ++kept;
-      slowest = std::max(slowest, ratio);
-    }
-    const double fastest = reach.now.inv_freq.empty() || reach.now.inv_freq[0] == 0.0
-                               ? 1.0
-                               : reach.plain.inv_freq[0] / reach.now.inv_freq[0];
-    const auto pairs = std::ssize(reach.now.inv_freq);
-    std::string text =
-        kept == 0
-            ? formatted("near tokens: no pair{} turns as before scaling, but up to {:.3g} times slower", who, slowest)
-            : formatted(
-                  "near tokens: {} of {} pairs{} turn as before scaling, the other {} up to {:.3g} "
-                  "times slower",
-                  kept, pairs, who, pairs - kept, slowest);
-    text += std::abs(fastest - 1.0) < 1e-3
-                ? "; the fastest pair, which tells neighbours apart, is as it was."
-                : formatted("; the fastest pair, which tells neighbours apart, {:.3g} times.", fastest);
-    if (std::abs(reach.now.attention_factor - 1.0) > 1e-9) {
-      const double f = reach.now.attention_factor;
-      text += formatted(" Scores of what rotates are multiplied by {:.4g} (attention factor {:.4g}).", f * f, f);
-    }
-    add("length", text);
-    add("length", trained_to(*reach.before));
-  }
-
-  void tables(const Stack& stack, const Rope& rope, const Kinds& of) {
-    if (!is_rotated_by_time(rope)) return;
-    try {
-      (void)frequencies(rope, lengths_.target, Arithmetic::float32);
-      constexpr std::int64_t kJudged = 16;
-      const std::int64_t judged = std::min(kJudged, lengths_.target);
-      const auto off = [&](Angles angles) {
-        return angle_error(rope, angles, lengths_.target, judged, lengths_.target).largest;
-      };
-      add("tables",
-          formatted(
-              "cos and sin{}, at most 1, are off by up to {:.2g} at position {} where angles are made in float32, and "
-              "by {:.2g} where tables are kept in bfloat16, whose own rounding is 0.002.",
-              of_kinds(of, stack), off(Angles::float32), lengths_.target, off(Angles::bfloat16)));
-    } catch (const Error&) {
-      add("tables", formatted("float32 cannot hold the frequencies{}.", of_kinds(of, stack)));
-    }
+    for (const auto& [words, of] : by_words) add("window", formatted("{} {}.", layers_of(of, stack), words));
   }
 
   void query_scales(const Stack& stack, const std::vector<Kind>& kinds) {
@@ -405,8 +305,11 @@ class Sentences {
     if (scaled.empty()) return;
     const double last = query_scale(scaled.front()->layer->query_scale, lengths_.target - 1);
     add("positions",
-        formatted("queries{} are multiplied by a number that depends on their position: {:.4g} at position {}.",
-                  of_kinds(scaled, stack), last, lengths_.target - 1));
+        last == 1.0 ? formatted("queries{} have a scale that grows with their position; up to position {} it is 1.",
+                                of_kinds(scaled, stack), lengths_.target - 1)
+                    : formatted("queries{} are multiplied by a number that depends on their position: {:.4g} at "
+                                "position {}.",
+                                of_kinds(scaled, stack), last, lengths_.target - 1));
   }
 
   void memory() {
@@ -427,13 +330,6 @@ class Sentences {
     });
   }
 
-  // Whether words of --set made a rule of scaling, not a file.
-  bool is_set() const {
-    return std::ranges::any_of(plan_.sources, [](const ValueSource& source) {
-      return source.where.find("/scaling/") != std::string::npos && source.from.starts_with("set:");
-    });
-  }
-
   const Plan& plan_;
   const Lengths& lengths_;
   std::string who_;
@@ -445,6 +341,7 @@ class Sentences {
 std::string seen(const LayerPlan& layer) {
   const Mask& mask = layer.mask;
   if (layer.kind == LayerKind::cross_attention) return "see what an encoder gives";
+  if (mask.kind == MaskKind::sparse && !mask.detail.empty()) return "see what their mask allows (" + mask.detail + ")";
   if (mask.chunk) return formatted("see the tokens before them in their own chunk of {}", *mask.chunk);
   if (mask.window && mask.kind == MaskKind::causal) {
     return formatted("see the last {} tokens alone (themselves and {} before)", mask.window->past + 1,

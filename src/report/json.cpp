@@ -172,6 +172,15 @@ void write_comparison(JsonWriter& json, const Plan& a, const Plan& b, const Repo
   json.begin_array();
   for (const std::string& sentence : plain_verdict(a, b, comparison, options)) json.value(sentence);
   json.end_array();
+  json.key("by_length");
+  json.begin_array();
+  for (const ByLength& one : by_length(a, b, options)) {
+    json.begin_object(io::JsonLayout::line);
+    json.member("texts", one.texts);
+    json.member("words", one.words);
+    json.end_object();
+  }
+  json.end_array();
   json.member("words", describe(comparison));
   json.key("differences");
   json.begin_array();

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/json/json_writer.h"
@@ -26,10 +28,24 @@ std::string letter(std::size_t at);
 
 // What a model does, a sentence each: what a reader would ask of it first.
 struct Finding {
-  std::string_view about;  // "layers", "scaling", "switch", "length", "positions", "window", "memory", "tables", ...
+  std::string_view about;  // "layers", "scaling", "switch", "verdict", "length", "positions", "window", "memory", ...
   std::string text;
 };
 std::vector<Finding> findings(const Plan& plan, const Lengths& lengths);
+
+// Those of one rotation, of the layer that looks furthest: where it switches, whether a longer text hurts and why, what
+// rounding costs. `whose`: " of kind B", or nothing.
+std::vector<Finding> rotation_findings(const Rope& rope, const LayerPlan& layer, const Plan& plan,
+                                       const Lengths& lengths, const std::string& whose);
+
+// "yarn", or nothing.
+std::string_view rule_name(const Rope& rope);
+
+// Whether words of --set made a rule of scaling, not a file.
+bool is_rule_set(const Plan& plan);
+
+// With its first letter as a sentence begins.
+std::string capital(std::string text);
 
 // The rotation of queries and keys; null where there is none.
 const Rotate* main_rotation(const LayerPlan& layer);
@@ -42,11 +58,28 @@ std::string seen(const LayerPlan& layer);
 std::vector<std::string> plain_verdict(const Plan& a, const Plan& b, const Comparison& comparison,
                                        const ReportOptions& options);
 
+// Of two models whose rotations or masks differ, of the same channels: what the difference is to short and to long
+// texts, and whether it hurts. `texts`: "Short texts (up to 8192 tokens)".
+struct ByLength {
+  std::string texts;
+  std::string words;
+};
+std::vector<ByLength> by_length(const Plan& a, const Plan& b, const ReportOptions& options);
+
 // {"fact", "words", "json", "from"} of each fact of a layer, its path as in the plan's JSON.
 void write_facts(io::JsonWriter& json, const Plan& plan, std::size_t stack, const Kind& kind);
 
 // What the charts of one rotation show.
 void write_rotation(io::JsonWriter& json, const Rotate& rotate, const LayerPlan& layer, const Lengths& lengths);
+
+// The largest errors of cos and sin in the last positions before each of `positions`, against exact ones; nothing where
+// float32 cannot hold the frequencies.
+struct TableErrors {
+  std::vector<std::int64_t> positions;
+  std::vector<double> float32;   // of angles made in float32
+  std::vector<double> bfloat16;  // of tables kept in bfloat16
+};
+std::optional<TableErrors> table_errors(const Rope& rope, const Lengths& lengths);
 
 // What score terms add by distance, or which row of their table they take.
 void write_biases(io::JsonWriter& json, const LayerPlan& layer, const Lengths& lengths);

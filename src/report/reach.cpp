@@ -79,9 +79,44 @@ std::optional<std::int64_t> length_before_scaling(const Rope& rope, std::optiona
 }
 
 std::int64_t span_of(const LayerPlan& layer, std::int64_t length) {
+  // What it sees beside its window may be as far as the text is long.
+  if (layer.mask.kind == MaskKind::sparse || layer.compression) return length;
   if (layer.mask.window) length = std::min(length, std::max(layer.mask.window->past, layer.mask.window->future) + 1);
   if (layer.mask.chunk) length = std::min(length, *layer.mask.chunk);
   return length;
+}
+
+bool is_stretched(const Rope& rope) {
+  const auto* const proportional = std::get_if<ProportionalScaling>(&rope.scaling);
+  return proportional != nullptr ? proportional->factor != 1.0 : !std::holds_alternative<std::monostate>(rope.scaling);
+}
+
+bool turn_alike(double a, double b) {
+  constexpr double kAlike = 1e-3;
+  return std::abs(a - b) <= kAlike * std::max(std::abs(a), std::abs(b));
+}
+
+Slowing slowing(const Frequencies& was, const Frequencies& is) {
+  Slowing out;
+  double fastest = 0.0;
+  for (std::size_t p = 0; p < was.inv_freq.size(); ++p) {
+    const double before = std::abs(was.inv_freq[p]);
+    const double now = std::abs(is.inv_freq[p]);
+    if (before == 0.0 || now == 0.0) continue;
+    const bool alike = turn_alike(before, now);
+    const double ratio = alike ? 1.0 : before / now;
+    ++out.pairs;
+    if (alike) ++out.alike;
+    out.most = std::max(out.most, ratio);
+    out.least = std::min(out.least, ratio);
+    if (before > fastest) {
+      fastest = before;
+      out.fastest = ratio;
+    }
+  }
+  const double factor = is.attention_factor / was.attention_factor;
+  if (std::abs(factor - 1.0) > 1e-9) out.of_scores = factor * factor;
+  return out;
 }
 
 Reach reach_of(const Rope& rope, const Lengths& lengths, const LayerPlan& layer) {
@@ -89,7 +124,7 @@ Reach reach_of(const Rope& rope, const Lengths& lengths, const LayerPlan& layer)
   out.length = lengths.target;
   out.span = span_of(layer, lengths.target);
   Rope plain = rope;
-  // p-RoPE is no stretching: without it other pairs would rotate.
+  // Without p-RoPE other pairs would rotate.
   if (!std::holds_alternative<ProportionalScaling>(rope.scaling)) plain.scaling = std::monostate{};
   out.now = frequencies_at(rope, lengths.target);
   out.plain = frequencies_at(plain, lengths.target);

@@ -23,6 +23,9 @@ Lengths lengths_of(const Plan& plan, std::optional<std::int64_t> asked);
 // linear scaling and static NTK nothing that a file says, and without a rule the trained length.
 std::optional<std::int64_t> length_before_scaling(const Rope& rope, std::optional<std::int64_t> trained);
 
+// Whether its rule is there for longer texts. p-RoPE (Gemma 4) is a rule that only leaves some pairs out.
+bool is_stretched(const Rope& rope);
+
 // A rotation at the target length, beside itself without its scaling rule. What scores depend on is the angle between a
 // query and a key, so that a window bounds it too.
 struct Reach {
@@ -35,6 +38,21 @@ struct Reach {
   std::vector<std::int32_t> unseen_if_plain;  // those that would, were there no rule
 };
 Reach reach_of(const Rope& rope, const Lengths& lengths, const LayerPlan& layer);
+
+// Two frequencies of one pair, of which less than a thousandth is different, count as alike.
+bool turn_alike(double a, double b);
+
+// How much slower pairs turn by one rotation than by another one of as many pairs.
+struct Slowing {
+  std::int64_t pairs = 0;  // that turn in both
+  std::int64_t alike = 0;  // of these
+  double most = 1.0;       // times slower, of the pair that is slowed most; 1 where none is
+  double least = 1.0;      // below 1: a pair turns faster, 1 / least times
+  double fastest = 1.0;    // of the pair that turns fastest in the first, which tells neighbours apart
+  double of_scores = 1.0;  // that scores are multiplied by, against the first
+  bool changes_nothing() const { return alike == pairs && of_scores == 1.0; }
+};
+Slowing slowing(const Frequencies& was, const Frequencies& is);
 
 // The frequencies at that length, or as for short sequences where the rule breaks down there.
 Frequencies frequencies_at(const Rope& rope, std::int64_t length);

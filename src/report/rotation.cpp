@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
 
 #include "io/json/json_writer.h"
-#include "posenc/rotary_table.h"
-#include "posenc/wavelength.h"
 #include "report/parts.h"
 
 namespace posenc::report {
@@ -19,7 +18,6 @@ using io::JsonLayout;
 using io::JsonWriter;
 
 constexpr std::int64_t kCurvePoints = 160;
-constexpr std::int64_t kJudgedPositions = 16;  // before each position at which tables are judged
 
 void write_numbers(JsonWriter& json, std::string_view key, const std::vector<double>& numbers) {
   json.key(key);
@@ -51,34 +49,42 @@ std::vector<double> equal_token_scores(const Frequencies& of, const std::vector<
 }
 
 // Of each pair; infinite where the rule stops it, NaN where it does not turn either way.
-std::vector<double> times_slower(const Reach& reach) {
+std::vector<double> times_slower(const Frequencies& plain, const Frequencies& now) {
   std::vector<double> out;
-  for (std::size_t p = 0; p < reach.now.inv_freq.size(); ++p)
-    out.push_back(reach.plain.inv_freq[p] / reach.now.inv_freq[p]);
+  for (std::size_t p = 0; p < now.inv_freq.size(); ++p) out.push_back(plain.inv_freq[p] / now.inv_freq[p]);
   return out;
 }
 
 // {"position", "float32", "bfloat16"}; null where float32 cannot hold the frequencies.
 void write_table_errors(JsonWriter& json, const Rope& rope, const Lengths& lengths) {
   json.key("tables");
-  const std::vector<std::int64_t> ends = doubling(64, lengths.target);
-  std::vector<double> errors[2];
-  try {
-    (void)frequencies(rope, lengths.target, Arithmetic::float32);
-    for (const std::int64_t end : ends) {
-      const std::int64_t judged = std::min(kJudgedPositions, end);
-      errors[0].push_back(angle_error(rope, Angles::float32, end, judged, lengths.target).largest);
-      errors[1].push_back(angle_error(rope, Angles::bfloat16, end, judged, lengths.target).largest);
-    }
-  } catch (const Error&) {
+  const std::optional<TableErrors> errors = table_errors(rope, lengths);
+  if (!errors) {
     json.null();
     return;
   }
   json.begin_object();
   json.key("position");
-  json.numbers(std::span<const std::int64_t>(ends));
-  write_numbers(json, "float32", errors[0]);
-  write_numbers(json, "bfloat16", errors[1]);
+  json.numbers(std::span(errors->positions));
+  write_numbers(json, "float32", errors->float32);
+  write_numbers(json, "bfloat16", errors->bfloat16);
+  json.end_object();
+}
+
+// Both lists of LongRoPE: {"at", "slower_up_to", "slower_beyond"}, inv_freq without the rule over that with it; null of
+// other rules.
+void write_switch(JsonWriter& json, const Rope& rope, const Reach& reach) {
+  json.key("switch");
+  const auto* const lists = std::get_if<LongRopeScaling>(&rope.scaling);
+  if (lists == nullptr) {
+    json.null();
+    return;
+  }
+  const std::int64_t at = lists->original_max_position_embeddings;
+  json.begin_object();
+  json.member("at", at);
+  write_numbers(json, "slower_up_to", times_slower(reach.plain, frequencies_at(rope, at)));
+  write_numbers(json, "slower_beyond", times_slower(reach.plain, frequencies_at(rope, at + 1)));
   json.end_object();
 }
 
@@ -105,10 +111,11 @@ void write_rotation(JsonWriter& json, const Rotate& rotate, const LayerPlan& lay
     write_numbers(json, "inv_freq", reach.plain.inv_freq);
     write_numbers(json, "wavelength", wavelengths_of(reach.plain.inv_freq));
     json.end_object();
-    write_numbers(json, "slower", times_slower(reach));
+    write_numbers(json, "slower", times_slower(reach.plain, reach.now));
   } else {
     json.null();
   }
+  write_switch(json, of, reach);
   json.key("unseen");
   json.numbers(std::span(reach.unseen));
   json.key("unseen_without_rule");

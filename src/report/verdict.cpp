@@ -16,7 +16,7 @@
 namespace posenc::report {
 namespace {
 
-constexpr double kAlike = 1e-3;            // of a frequency: the pair turns alike
+constexpr double kAlike = 1e-3;            // of ratios and factors
 constexpr std::int64_t kFirstTokens = 16;  // a length that nobody stays below
 constexpr std::int64_t kBeyond = 64;       // times the length looked at: as far as a difference is searched
 constexpr std::size_t kMostSentences = 3;  // about layers
@@ -64,7 +64,7 @@ class Angles {
     for (std::size_t p = 0; p < pairs; ++p) {
       const double x = std::abs(a.inv_freq[p]);
       const double y = std::abs(b.inv_freq[p]);
-      if (std::abs(a.inv_freq[p] - b.inv_freq[p]) <= kAlike * std::max(x, y)) {
+      if (turn_alike(a.inv_freq[p], b.inv_freq[p])) {
         ++alike;
       } else if (x == 0.0 || y == 0.0) {
         stops = true;
@@ -174,8 +174,7 @@ class Plainly {
     const bool all = sentences.size() <= kMostSentences;
     if (!all) sentences.resize(kMostSentences);
     for (std::string& sentence : sentences) {
-      if (sentence[0] >= 'a' && sentence[0] <= 'z') sentence[0] = static_cast<char>(sentence[0] - 'a' + 'A');
-      out_.push_back(sentence + ".");
+      out_.push_back(capital(sentence) + ".");
     }
     if (!all) out_.push_back("The table has the other layers.");
     if (!added.empty()) out_.push_back("Another matter of positions: " + list(added) + ".");

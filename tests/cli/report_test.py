@@ -102,7 +102,7 @@ class Numbers(tool.ToolTest):
         gemma = numbers("gemma-3-4b")["models"][0]
         self.assertIn("Scaled: layers 5, 11, ..., 29 (every 6th; 5 of 34: kind B), by linear x8, base 1000000.", findings(gemma, "scaling")[0])
         phi = numbers("phi-3.5-mini")["models"][0]
-        self.assertIn("The lists switch at 4096 tokens", findings(phi, "switch")[0])
+        self.assertEqual(findings(phi, "switch")[0], "At 4096 tokens: texts of up to 4096 take short_factor, longer ones long_factor.")
         yarn = numbers("qwen3-8b", "--set", "rope_scaling=yarn,factor=4,original=8192", "--length", "32768")["models"][0]
         self.assertIn("0 of 64 pairs meet angles that they never had within 8192 tokens", findings(yarn, "length")[0])
         plain = numbers("qwen3-8b", "--length", "100000")["models"][0]
@@ -121,6 +121,15 @@ class Numbers(tool.ToolTest):
             expected = 2 * 4 * (256 + 256) * (29 * min(size["tokens"], 1024) + 5 * size["tokens"])
             self.assertEqual(size["bytes"], expected)
         self.assertEqual(numbers("bert-base")["models"][0]["cache"], [])
+        # Towers and encoders keep nothing for the next token, whatever their masks.
+        text = {**tool.SMALL, "model_type": "qwen2_5_vl", "rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]},
+                "vision_config": {"depth": 4, "hidden_size": 64, "num_heads": 4, "window_size": 112, "fullatt_block_indexes": [3],
+                                  "spatial_merge_size": 2, "patch_size": 14}}
+        model = numbers("-", stdin=json.dumps(text).encode())["models"][0]
+        self.assertEqual([kind["mask"]["kind"] for kind in model["stacks"][1]["kinds"]], ["sparse", "bidirectional"])
+        kept = model["stacks"][0]["kinds"][0]
+        self.assertEqual([size["bytes"] for size in model["cache"]],
+                         [2 * size["tokens"] * kept["count"] * kept["cache"]["numbers_per_token"] for size in model["cache"]])
 
     def test_what_differs_is_what_compare_says(self):
         report = numbers("qwen3-8b", "--against", "qwen3-8b", "--set-against", "rope_scaling=yarn,factor=4", "--length", "65536")
@@ -171,18 +180,128 @@ class Numbers(tool.ToolTest):
                 now, _ = self.inv_freq(model, *dynamic, "--length", at)
                 self.assertEqual(max(abs(a - b) for a, b in zip(now, plain)) * (at - 1) > 1e-3, differs, (model, at))
 
-    def test_whether_a_model_was_trained_to_its_rule(self):
-        """What a reader asks of 8 k to 32 k by YaRN: will it hurt?"""
+    def test_will_a_longer_text_hurt_and_why(self):
+        """What a reader asks of 8 k to 32 k by YaRN, answered with its reasons, each of them the plan's numbers."""
         yarn = {**tool.SMALL, "max_position_embeddings": 8192,
                 "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192}}
-        for trained, words in ((8192, "The file's own length is 8192 tokens, so the model has hardly been trained with these angles: expect "
-                                      "some loss at every length"),
-                               (16384, "Whether the model was trained with these angles no file says: measure its loss at 8192 and at 32768"),
-                               (32768, "The file gives 32768 tokens as its length, so the model should have been trained with these")):
+        asked = "Will 8192 to 32768 tokens by yarn hurt? "
+        for trained, words in ((8192, "A little, at every length, unless the model was trained with this rule; the file's own length is 8192 tokens."),
+                               (16384, "A little, at every length, unless the model was trained with this rule; no file says so."),
+                               (32768, "No, as far as the file tells: it gives 32768 tokens as its own length, so the model should have been trained")):
             model = numbers("-", "--length", 32768, stdin=json.dumps({**yarn, "max_position_embeddings": trained}).encode())["models"][0]
-            self.assertTrue(findings(model, "length")[-1].startswith(words), findings(model, "length"))
-        model = numbers("qwen3-8b", "--length", 32768, "--set", "rope_scaling=yarn,factor=4")["models"][0]
-        self.assertIn("The rule is not the file's, it was set: the model has not been trained with these angles", findings(model, "length")[-1])
+            self.assertTrue(findings(model, "verdict")[0].startswith(asked + words), findings(model, "verdict"))
+            self.assertTrue(findings(model, "verdict")[0].endswith("easure its loss at 8192 and at 32768 tokens."))
+        rotation = model["stacks"][0]["kinds"][0]["rotations"][0]
+        slower = sum(ratio > 1.001 for ratio in rotation["slower"])
+        pairs, scores = len(rotation["slower"]), f"{rotation['attention_factor'] ** 2:.4g}"
+        self.assertEqual(findings(model, "near tokens"), [
+            f"{pairs - slower} of {pairs} pairs turn as before scaling, the other {slower} up to {max(rotation['slower']):.3g} times slower; "
+            "the fastest pair, which tells neighbours apart, is as it was."])
+        self.assertTrue(findings(model, "temperature")[0].startswith(f"Scores of what rotates are multiplied by {scores} "))
+        self.assertTrue(findings(model, "short texts")[0].startswith(
+            f"Texts of up to 8192 tokens pay as well, since yarn is static here, the same whatever a text's length: {slower} of their {pairs} "
+            f"pairs turn slower and their scores are multiplied by {scores}. The model should"), findings(model, "short texts"))
+        model = numbers("qwen3-8b", "--length", 81920, "--set", "rope_scaling=yarn,factor=2")["models"][0]
+        self.assertIn("the rule was set by hand, it is not the file's", findings(model, "verdict")[0])
+        self.assertIn("serve them without the rule", findings(model, "short texts")[0])
+        # What leaves short texts alone says so; what slows the fastest pair, and what does not reach far enough, hurts.
+        model = numbers("llama-2-7b", "--length", 8192, "--set", "rope_scaling=dynamic,factor=4")["models"][0]
+        self.assertIn("A little, beyond 4096 tokens alone", findings(model, "verdict")[0])
+        self.assertEqual(findings(model, "short texts"), ["Texts of up to 4096 tokens turn as without the rule: they lose nothing."])
+        model = numbers("llama-2-7b", "--length", 8192, "--set", "rope_scaling=linear,factor=4")["models"][0]
+        self.assertIn("hurt? Yes, at every length", findings(model, "verdict")[0])
+        self.assertIn("neighbours turn 4 times less apart", findings(model, "verdict")[0])
+        model = numbers("llama-2-7b", "--length", 65536, "--set", "rope_scaling=yarn,factor=4")["models"][0]
+        unseen = model["stacks"][0]["kinds"][0]["rotations"][0]["unseen"]
+        self.assertIn(f"hurt? Yes: {len(unseen)} of 64 pairs still meet angles", findings(model, "verdict")[0])
+        # Within the length before scaling nobody asks.
+        self.assertEqual(findings(numbers("qwen3-8b", "--length", 8192, "--set", "rope_scaling=yarn,factor=4")["models"][0], "verdict"), [])
+
+    def test_what_rounding_costs_whom(self):
+        """The three answers, of a chart's own numbers: nothing, little, much."""
+        for length, answer in ((4096, "No harm: "), (131072, ": little, where"), (2**24, ": much, neighbours")):
+            model = numbers("llama-2-7b", "--length", length)["models"][0]
+            tables = model["stacks"][0]["kinds"][0]["rotations"][0]["tables"]
+            off, said = tables["float32"][-1], findings(model, "tables")[0]
+            self.assertIn(answer, said)
+            self.assertEqual(answer, "No harm: " if off <= 2**-9 else ": little, where" if off <= 0.05 else ": much, neighbours")
+            self.assertIn(f"off by up to {off:.2g} at position {length}, tables kept in bfloat16 by up to {tables['bfloat16'][-1]:.2g}", said)
+            if off > 2**-9:
+                harmless = [position for position, error in zip(tables["position"], tables["float32"]) if error <= 2**-9]
+                self.assertTrue(said.startswith(f"No harm in texts of up to {harmless[-1]} tokens. Float32 angles "), said)
+
+    def test_both_lists_of_longrope(self):
+        config = {**tool.SMALL, "model_type": "phi3", "max_position_embeddings": 8192, "original_max_position_embeddings": 1024,
+                  "rope_scaling": {"rope_type": "longrope", "short_factor": [1.0, 1.1, 1.2, 1.5, 2.0, 2.0, 2.0, 2.5],
+                                   "long_factor": [1.0, 2.0, 3.0, 4.0, 8.0, 8.0, 9.0, 9.5]}}
+        pairs = config["hidden_size"] // config["num_attention_heads"] // 2
+        for key in ("short_factor", "long_factor"):
+            config["rope_scaling"][key] = (config["rope_scaling"][key] * 8)[:pairs]
+        for length in (512, 8192):
+            rotation = numbers("-", "--length", length, stdin=json.dumps(config).encode())["models"][0]["stacks"][0]["kinds"][0]["rotations"][0]
+            self.assertEqual(rotation["switch"]["at"], 1024)
+            for found, wanted in (("slower_up_to", "short_factor"), ("slower_beyond", "long_factor")):
+                for x, y in zip(rotation["switch"][found], config["rope_scaling"][wanted], strict=True):
+                    self.assertAlmostEqual(x, y, delta=1e-12 * y)
+        self.assertIsNone(numbers("llama-3.1-8b")["models"][0]["stacks"][0]["kinds"][0]["rotations"][0]["switch"])
+
+    def test_what_is_said_of_several_kinds_holds_for_each(self):
+        """Kinds of one rotation are judged by the one that looks furthest; a rule that leaves pairs out stretches nothing."""
+        model = numbers("gpt-oss-20b")["models"][0]
+        self.assertTrue(findings(model, "length")[0].startswith("At 131072 tokens 0 of 32 pairs"), findings(model, "length"))
+        self.assertEqual([text.partition("kind ")[2] for text in findings(model, "window")],
+                         ["A) see the last 128 tokens alone (themselves and 127 before).", "B) see all tokens before them."])
+        gemma = {**tool.SMALL, "model_type": "gemma4_text", "sliding_window": 64, "num_hidden_layers": 2, "head_dim": 16, "global_head_dim": 32,
+                 "layer_types": ["sliding_attention", "full_attention"],
+                 "rope_parameters": {"full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6},
+                                     "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}}}
+        model = numbers("-", stdin=json.dumps(gemma).encode())["models"][0]
+        self.assertTrue(findings(model, "scaling")[0].endswith("by base 1000000. No scaling rule."), findings(model, "scaling"))
+        self.assertEqual((findings(model, "near tokens"), findings(model, "verdict")), ([], []))
+        llama4 = {"model_type": "llama4_text", "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 64,
+                  "head_dim": 16, "attention_chunk_size": 64, "max_position_embeddings": 1024, "no_rope_layers": [1, 0, 1, 0],
+                  "layer_types": ["chunked_attention", "full_attention", "full_attention", "chunked_attention"]}
+        said = findings(numbers("-", stdin=json.dumps(llama4).encode())["models"][0], "positions")
+        self.assertTrue(any(text.endswith("do not rotate (NoPE: no position encoding).") for text in said), said)
+        # Beside its window such a mask shows what is as far as the text is long.
+        v4 = {"model_type": "deepseek_v4", "hidden_size": 64, "num_attention_heads": 4, "head_dim": 32, "qk_rope_head_dim": 16, "num_hidden_layers": 4,
+              "sliding_window": 16, "compress_ratios": [0, 0, 4, 128], "max_position_embeddings": 4096, "rope_theta": 1e4, "compress_rope_theta": 160000,
+              "rope_scaling": {"type": "yarn", "factor": 8, "original_max_position_embeddings": 512}}
+        model = numbers("-", stdin=json.dumps(v4).encode())["models"][0]
+        self.assertTrue(any("(causal window, and every complete entry made of 128 tokens)" in text for text in findings(model, "window")), findings(model, "window"))
+        self.assertTrue(findings(model, "length")[0].startswith("At 4096 tokens 0 of "), findings(model, "length"))
+        t5 = numbers("t5-base")["models"][0]
+        self.assertEqual(findings(t5, "layers")[0], "decoder: 24 layers in 12 blocks, of 2 kinds, A and B.")
+        self.assertIn("decoder: Layers 0-11 (12 of 24: kind B) attend to what an encoder gives, and add no position of their own.", findings(t5, "positions"))
+
+    def test_short_and_long_texts_of_two_rules(self):
+        def said(*arguments):
+            return {one["texts"]: one["words"] for one in numbers(*arguments)["comparison"]["by_length"]}
+        yarn = "rope_scaling=yarn,factor=4,original=4096"
+        found = numbers("llama-2-7b", "--length", 16384, "--against", "llama-2-7b", "--set-against", yarn)
+        plain, stretched = (model["stacks"][0]["kinds"][0]["rotations"][0] for model in found["models"])
+        slower = sum(ratio > 1.001 for ratio in stretched["slower"])
+        short, long = found["comparison"]["by_length"]
+        self.assertEqual((short["texts"], long["texts"]), ("Short texts (up to 4096 tokens)", "Long texts (4097 to 16384 tokens)"))
+        self.assertTrue(short["words"].startswith(
+            f"{slower} of 64 pairs turn otherwise in the second, up to 4 times slower, and scores are multiplied by "
+            f"{stretched['attention_factor'] ** 2:.4g}. This hurts a little: "), short)
+        self.assertTrue(long["words"].startswith(f"The first hurts: {len(plain['unseen'])} of 64 pairs meet angles that they never had"), long)
+        self.assertIn("The second works: no pair meets new angles", long["words"])
+        dynamic = said("llama-2-7b", "--length", 16384, "--against", "llama-2-7b", "--set-against", "rope_scaling=dynamic,factor=4")
+        self.assertEqual(dynamic["Short texts (up to 4096 tokens)"], "nothing changes.")
+        linear = said("llama-2-7b", "--length", 16384, "--against", "llama-2-7b", "--set-against", "rope_scaling=linear,factor=4")
+        self.assertIn("This hurts: weights that were trained with the one see neighbours 4 times less apart", linear["Short texts (up to 4096 tokens)"])
+        self.assertIn("The second: whether pairs meet angles that they never had cannot be told.", linear["Long texts (4097 to 16384 tokens)"])
+        window = said("mistral-7b-v0.1", "--length", 8192, "--against", "mistral-7b-v0.1", "--set-against", "window=none")
+        self.assertEqual(window["Short texts (up to 4096 tokens)"], "nothing changes.")
+        self.assertIn("Queries see the last 4096 tokens alone (themselves and 4095 before) in the first, and see all tokens before them in the second",
+                      window["Long texts (4097 to 8192 tokens)"])
+        near = said("llama-2-7b", "--length", 2048, "--against", "llama-2-7b", "--set-against", yarn)
+        self.assertEqual(near["Long texts"], "not looked at: 2048 tokens are not beyond 4096. A longer --length asks.")
+        # Other channels, other terms, the same positions: nothing to tell by length.
+        for other in ("gemma-3-4b", "bert-base", "llama-2-7b"):
+            self.assertEqual(said("llama-2-7b", "--against", other), {})
 
     def test_a_verdict_names_what_was_never_trained(self):
         yarn = "rope_scaling=yarn,factor=4"
