@@ -74,6 +74,11 @@ class PageTest(unittest.TestCase):
         for row, *wanted in zip(shown, *columns):
             self.assertEqual([text if text == "never" else float(text) for text in row], [printed(x) for x in wanted])
 
+    def open_kind(self, stack):
+        """The kind of the stack that is shown."""
+        name = self.driver.find_element(By.CSS_SELECTOR, '.kinds button[aria-pressed="true"]').get_attribute("data-kind")
+        return next(kind for kind in stack["kinds"] if kind["name"] == name)
+
     def tip(self):
         return self.driver.find_element(By.ID, "tip").get_attribute("textContent")
 
@@ -81,12 +86,14 @@ class PageTest(unittest.TestCase):
         for arguments in (("phi-3.5-mini",), ("gemma-3-4b",), ("falcon-40b", "--set", "rope_scaling=linear,factor=2")):
             with self.subTest(arguments):
                 model = self.open(*arguments)["models"][0]
-                kind = model["stacks"][0]["kinds"][0]
+                kind = self.open_kind(model["stacks"][0])
                 rotation = kind["rotations"][0]
                 pairs = range(len(rotation["inv_freq"]))
                 if rotation["unscaled"]:
                     self.assert_shows(self.chart("wavelengths"), pairs, rotation["wavelength"], rotation["unscaled"]["wavelength"])
-                    self.assert_shows(self.chart("ratio"), pairs, rotation["slower"])
+                    lists = rotation["switch"]
+                    ratios = [lists["slower_up_to"], lists["slower_beyond"]] if lists else [rotation["slower"]]
+                    self.assert_shows(self.chart("ratio"), pairs, *ratios)
                 else:
                     self.assert_shows(self.chart("wavelengths"), pairs, rotation["wavelength"])
                 tables = rotation["tables"]
@@ -108,7 +115,7 @@ class PageTest(unittest.TestCase):
         self.assert_quiet()
 
     def test_pointer_and_keyboard_tell_values(self):
-        rotation = self.open("gemma-3-4b")["models"][0]["stacks"][0]["kinds"][0]["rotations"][0]
+        rotation = self.open("gemma-3-4b", hash="#m0s0=0")["models"][0]["stacks"][0]["kinds"][0]["rotations"][0]
         svg = self.chart("wavelengths").find_element(By.TAG_NAME, "svg")
         self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", svg)
         svg.send_keys(Keys.END)
@@ -124,14 +131,59 @@ class PageTest(unittest.TestCase):
     def test_layers_are_chosen_and_a_link_restores_them(self):
         self.open("gemma-3-4b")
         strip = self.driver.find_element(By.CSS_SELECTOR, "svg.strip")
-        for _ in range(5):
-            strip.send_keys(Keys.ARROW_RIGHT)
         self.assertIn("layer 5: kind B", strip.get_attribute("aria-valuetext"))
+        strip.send_keys(Keys.HOME)
+        self.assertIn("layer 0: kind A", strip.get_attribute("aria-valuetext"))
+        for _ in range(11):
+            strip.send_keys(Keys.ARROW_RIGHT)
+        self.assertIn("layer 11: kind B", strip.get_attribute("aria-valuetext"))
         self.assertIn("B: layers 5, 11", self.driver.find_element(By.CSS_SELECTOR, "h3:not(:first-of-type), section section h3").text)
+        self.driver.find_element(By.CSS_SELECTOR, '.kinds button[data-kind="A"]').click()
         link = self.driver.execute_script("return location.hash")
-        self.open("gemma-3-4b", hash=link)
-        pressed = self.driver.find_element(By.CSS_SELECTOR, '.kinds button[aria-pressed="true"]')
-        self.assertEqual(pressed.get_attribute("data-kind"), "B")
+        stack = self.open("gemma-3-4b", hash=link)["models"][0]["stacks"][0]
+        self.assertEqual(self.open_kind(stack)["name"], "A")
+        self.assert_quiet()
+
+    def test_the_odd_layers_are_open_at_first_and_what_is_odd_of_them_stands_above(self):
+        stack = self.open("gemma-3-4b")["models"][0]["stacks"][0]
+        self.assertEqual(self.open_kind(stack), min(stack["kinds"], key=lambda kind: kind["count"]))
+        hint = self.driver.find_element(By.CSS_SELECTOR, ".hint").text
+        self.assertIn("click a kind, or a layer of the strip, to see all of it. At first it is B, the rarest that attends.", hint)
+        contrast = {path: of for path, *of in rows(self.driver.find_element(By.CSS_SELECTOR, ".contrast"))}
+        facts = [{fact["fact"]: fact["words"] for fact in kind["facts"]} for kind in stack["kinds"]]
+        for path, of in contrast.items():
+            self.assertNotEqual(*of)
+            for shown, kind in zip(of, facts):
+                self.assertEqual(shown, kind.get(path, "none"), path)
+        # What both have, and is not the same, is all there.
+        self.assertEqual({path for path in facts[0] if path in facts[1] and facts[0][path] != facts[1][path]} - set(contrast), set())
+        self.assertEqual(contrast["rotate/0/scaling/factor"], ["none", "8"])
+        # Where none is rarer no word says so, and where all are alike there is nothing to click.
+        self.open("t5-base")
+        self.assertTrue(self.driver.find_element(By.CSS_SELECTOR, ".hint").text.endswith("At first it is A."))
+        self.open("gpt2")
+        self.assertEqual(self.driver.find_element(By.CSS_SELECTOR, ".hint").text, "12 layers, the first on the left.")
+        self.assertEqual(self.driver.find_elements(By.CSS_SELECTOR, ".contrast"), [])
+        self.assert_quiet()
+
+    def test_names_of_lines_do_not_touch(self):
+        yarn = ("qwen3-8b", "--set", "rope_scaling=yarn,factor={},original=32768", "--length")
+        for factor, length in ((1.2, 39000), (4, 131072), (64, 2**21)):
+            self.open(*(part.format(factor) for part in yarn), length)
+            boxes = sorted(self.driver.execute_script(
+                "return [...arguments[0].querySelectorAll('text.limit-name')].map((text) => { const b = text.getBBox(); return [b.y, b.height]; })",
+                self.chart("wavelengths")))
+            self.assertEqual(len(boxes), 2)
+            self.assertLessEqual(boxes[0][0] + boxes[0][1], boxes[1][0] + 2, factor)
+
+    def test_of_pictures_no_length_of_text_is_told(self):
+        model = {"model_type": "qwen2_vl", "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 64,
+                 "max_position_embeddings": 32768, "rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]},
+                 "vision_config": {"depth": 2, "embed_dim": 64, "num_heads": 4, "spatial_merge_size": 2, "patch_size": 14}}
+        self.assertEqual(self.open("-", stdin=json.dumps(model).encode())["models"][0]["stacks"][1]["name"], "vision")
+        vision = self.driver.find_element(By.CSS_SELECTOR, 'section[aria-label="vision"]').text
+        self.assertIn("A query sees all tokens", vision)
+        self.assertNotIn("32768", vision)
         self.assert_quiet()
 
     def test_a_link_restores_what_is_folded_and_which_head_is_shown(self):
@@ -156,7 +208,7 @@ class PageTest(unittest.TestCase):
 
     def test_a_query_sees_what_the_mask_says(self):
         mask = {"past": 1023, "future": 0}
-        model = self.open("gemma-3-4b")["models"][0]
+        model = self.open("gemma-3-4b", hash="#m0s0=0")["models"][0]
         for query in (0, 5, 1023, 1024, 131071):
             words = self.driver.execute_script(
                 "const i = document.querySelector('input[type=range]'); i.value = arguments[0];"
@@ -182,9 +234,13 @@ class PageTest(unittest.TestCase):
 
     def test_the_verdict_comes_first_and_the_kind_that_differs_is_open(self):
         arguments = ("gemma-3-4b", "--against", "gemma-3-4b", "--set-against", "full:rope_scaling=none")
-        verdict = self.open(*arguments)["comparison"]["plainly"]
+        numbers = self.open(*arguments)["comparison"]
+        verdict = numbers["plainly"]
         shown = self.driver.find_element(By.CSS_SELECTOR, "#differences p")
         self.assertEqual(shown.text, " ".join(verdict))
+        self.assertEqual([shown.text for shown in self.driver.find_elements(By.CSS_SELECTOR, "p.by-length")],
+                         [f"{one['texts']}: {one['words']}" for one in numbers["by_length"]])
+        self.assertEqual(len(numbers["by_length"]), 2)
         pressed = self.driver.find_elements(By.CSS_SELECTOR, '.kinds button[aria-pressed="true"]')
         self.assertEqual([button.get_attribute("data-kind") for button in pressed], ["B", "B"])
         self.assertTrue(all(button.text.endswith(" (differs)") for button in pressed))

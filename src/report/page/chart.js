@@ -36,6 +36,9 @@ function ticksOf(scale) {
   return out;
 }
 
+// Six digits do not fit beside an axis.
+function tickName(t) { return Math.abs(t) >= 1e5 ? t.toExponential().replace("e+", "e") : short(t); }
+
 function table(columns) {
   const rows = Math.max(...columns.map((column) => column.values.length));
   const cell = (value) => value === null || value === undefined ? "never" : String(value);
@@ -45,37 +48,39 @@ function table(columns) {
       columns.map((c) => element("td", { class: "number" }, cell(c.values[row]))))))));
 }
 
+// Named lines across a chart. A name stands above its line, on the left, where wavelengths are short; below it where the
+// next line is so near that the names would touch.
+function limitLines(limits, yScale) {
+  const NAME = 16;
+  const placed = limits.map((limit) => ({ ...limit, at: yScale(limit.y) })).sort((a, b) => a.at - b.at);
+  return placed.flatMap(({ name, at }, n) => {
+    const isBelow = n > 0 && at - placed[n - 1].at < NAME;
+    return [element("line", { class: "limit", x1: LEFT, x2: WIDTH - RIGHT, y1: at, y2: at }),
+      element("text", { class: "limit-name", x: LEFT + 6, y: isBelow ? at + NAME - 3 : at - 4 }, name)];
+  });
+}
+
 // {title, caption, x: {name, values, log}, y: {name, log}, curves: [{name, values, kind, dashed, dots, marked}],
-//  limits: [{name, x | y}]}. marked: places in `values` that get a ring.
+//  limits: [{name, y}]}. marked: places in `values` that get a ring.
 function chart(of) {
   const xs = of.x.values;
   const all = of.curves.flatMap((curve) => curve.values);
-  const xScale = scaleOf([...xs, ...(of.limits ?? []).flatMap((l) => l.x ?? [])], of.x.log, LEFT, WIDTH - RIGHT);
-  const yScale = scaleOf([...all, ...(of.limits ?? []).flatMap((l) => l.y ?? [])], of.y.log, HEIGHT - BOTTOM, TOP);
+  const xScale = scaleOf(xs, of.x.log, LEFT, WIDTH - RIGHT);
+  const yScale = scaleOf([...all, ...(of.limits ?? []).map((l) => l.y)], of.y.log, HEIGHT - BOTTOM, TOP);
   const parts = [];
   for (const t of ticksOf(xScale)) {
     const at = xScale(t);
     parts.push(element("line", { class: "grid", x1: at, x2: at, y1: TOP, y2: HEIGHT - BOTTOM }),
-      element("text", { x: at, y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" }, short(t)));
+      element("text", { x: at, y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" }, tickName(t)));
   }
   for (const t of ticksOf(yScale)) {
     const at = yScale(t);
     parts.push(element("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: at, y2: at }),
-      element("text", { x: LEFT - 6, y: at + 4, "text-anchor": "end" }, short(t)));
+      element("text", { x: LEFT - 6, y: at + 4, "text-anchor": "end" }, tickName(t)));
   }
   parts.push(element("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, of.x.name),
     element("text", { x: LEFT, y: TOP - 10 }, of.y.name));
-  for (const limit of of.limits ?? []) {
-    if (limit.y !== undefined) {
-      const at = yScale(limit.y);
-      parts.push(element("line", { class: "limit", x1: LEFT, x2: WIDTH - RIGHT, y1: at, y2: at }),
-        element("text", { class: "limit-name", x: WIDTH - RIGHT - 4, y: at - 4, "text-anchor": "end" }, limit.name));
-    } else {
-      const at = xScale(limit.x);
-      parts.push(element("line", { class: "limit", x1: at, x2: at, y1: TOP, y2: HEIGHT - BOTTOM }),
-        element("text", { class: "limit-name", x: at - 4, y: TOP + 12, "text-anchor": "end" }, limit.name));
-    }
-  }
+  parts.push(...limitLines(of.limits ?? [], yScale));
   for (const curve of of.curves) {
     const kind = `k${(curve.kind ?? 0) % 8}`;
     let line = "";

@@ -11,7 +11,8 @@ function layerAt(stack, part) {
   return [0, 0];
 }
 
-function strip(stack, onChoose) {
+// `first`: the kind that is open at first.
+function strip(stack, onChoose, first) {
   const parts = [];
   let begin = 0;
   // A path for each kind: a strip of a million layers stays a few elements.
@@ -56,7 +57,7 @@ function strip(stack, onChoose) {
     const box = svg.getBoundingClientRect();
     showTip(svg.getAttribute("aria-valuetext"), box.left + (at + 0.5) / stack.layers * box.width, box.bottom);
   });
-  move(0);
+  move(stack.strip.slice(0, stack.strip.findIndex(([kind]) => kind === first)).reduce((sum, [, count]) => sum + count, 0));
   return svg;
 }
 
@@ -87,13 +88,18 @@ function origin(from) {
   return from.startsWith("default: ") ? ["default: ", from.slice(9)].join("") : from;
 }
 
+// A path, which may be broken behind its slashes and underscores.
+function pathCode(path) {
+  return element("code", {}, path.split(/(?<=[/_])/).flatMap((part, n) => (n ? [element("wbr"), part] : [part])));
+}
+
 function factTable(kind) {
   return element("div", { class: "wide" }, element("table", { class: "facts" },
     element("thead", {}, element("tr", {}, ["fact", "value", "where it comes from"].map((h) => element("th", { scope: "col" }, h)))),
     element("tbody", {}, kind.facts.map((fact) => element("tr", { title: fact.from ? `${fact.fact}: from ${fact.from}` : fact.fact },
-      element("td", {}, element("code", {}, fact.fact)),
+      element("td", {}, pathCode(fact.fact)),
       element("td", {}, fact.words),
-      element("td", { class: "quiet" }, fact.from === null ? "" : element("code", {}, origin(fact.from))))))));
+      element("td", { class: "quiet" }, fact.from === null ? "" : pathCode(origin(fact.from))))))));
 }
 
 // The first and the last key that a query sees, both included; the same formulas as docs/attention.md.
@@ -109,11 +115,19 @@ function visible(mask, query, length) {
   return [low, high];
 }
 
-function windowView(model, kind, key) {
+function windowView(model, stack, kind, key) {
   const mask = kind.mask;
   if (mask.kind === "sparse" || mask.cross) {
     return element("p", {}, mask.cross ? "Cross attention: a query sees all that the encoder gave."
       : `A query sees what this mask allows: ${mask.detail || "keys that are picked by content"}.`);
+  }
+  if (mask.kind === "bidirectional" && mask.past === null && mask.future === null && mask.chunk === null) {
+    return element("p", {}, `A query sees all tokens${mask.detail ? `: ${mask.detail}` : ""}.`);
+  }
+  // Pictures and sounds are not as long as the text that is looked at.
+  if (/^(vision|audio)/.test(stack.name)) {
+    return element("p", {}, mask.chunk !== null ? `A query sees its own chunk of ${mask.chunk}.`
+      : `A query sees ${mask.past ?? "all"} back and ${mask.kind === "causal" ? "none" : mask.future ?? "all"} ahead.`);
   }
   const length = model.length;
   const svg = element("svg", { viewBox: "0 0 1000 56", preserveAspectRatio: "none", class: "see", "aria-hidden": "true" });

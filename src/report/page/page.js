@@ -14,6 +14,38 @@ function differing(comparison, model, stack, side) {
   return new Set(found.flatMap((d) => d[`kinds_${side}`]));
 }
 
+// [place, why] of the kind that is open at first: of a comparison the first that differs, else the rarest of those that
+// attend, since what is odd of a model is there.
+function firstKind(stack, differs) {
+  const different = stack.kinds.findIndex((kind) => differs.has(kind.name));
+  if (different >= 0) return [different, ", the first that differs"];
+  const attending = stack.kinds.filter((kind) => kind.kind.includes("attention"));
+  const among = attending.length ? attending : stack.kinds;
+  const rarest = among.reduce((a, b) => (b.count < a.count ? b : a));
+  const isAlone = attending.length && among.filter((kind) => kind.count === rarest.count).length === 1 && among.length > 1;
+  return [stack.kinds.indexOf(rarest), isAlone ? ", the rarest that attends" : ""];
+}
+
+// The facts that are not the same in all kinds, a column for each kind. What a kind has none of (a window) while others
+// have a few members of it is none in each; what others have many members of (a rotation) is one row.
+function contrastTable(stack) {
+  const kinds = stack.kinds;
+  if (kinds.length < 2 || kinds.length > 6) return null;
+  const words = kinds.map((kind) => new Map(kind.facts.map((fact) => [fact.fact, fact.words])));
+  const paths = [...new Set(words.flatMap((of) => [...of.keys()]))];
+  const below = (path) => paths.filter((other) => other.startsWith(`${path}/`));
+  const whole = paths.filter((path) => below(path).length > 4);
+  const told = (of, path) => path === "" ? "" : of.get(path) ?? told(of, path.slice(0, Math.max(0, path.lastIndexOf("/"))));
+  const rows = paths.filter((path) => (whole.includes(path) || !below(path).length)
+    && !whole.some((one) => path.startsWith(`${one}/`)) && new Set(words.map((of) => told(of, path))).size > 1);
+  return element("details", { class: "contrast", open: rows.length <= 16 },
+    element("summary", {}, `What differs between the kinds: ${rows.length} ${rows.length === 1 ? "fact" : "facts"}`),
+    element("div", { class: "wide" }, element("table", {},
+      element("thead", {}, element("tr", {}, ["fact", ...kinds.map((kind) => kind.name)].map((h) => element("th", { scope: "col" }, h)))),
+      element("tbody", {}, rows.map((path) => element("tr", {}, element("td", {}, pathCode(path)),
+        words.map((of) => element("td", {}, told(of, path) || (below(path).length ? "yes" : "-")))))))));
+}
+
 function stackView(model, stack, key, differs) {
   const section = element("section", { "aria-label": stack.name });
   section.append(element("h2", {}, stack.name));
@@ -25,16 +57,20 @@ function stackView(model, stack, key, differs) {
   const buttons = stack.kinds.map((kind, n) => element("button", { type: "button", "data-kind": kind.name }, swatch(n), `${kind.name}: ${kind.count} \u00d7 ${summary(kind)}${differs.has(kind.name) ? " (differs)" : ""}`));
   const select = (n) => {
     buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(k === n)));
-    body.replaceChildren(kindView(model, stack.kinds[n], key));
+    body.replaceChildren(kindView(model, stack, stack.kinds[n], key));
     choose(key, n);
   };
   buttons.forEach((button, n) => button.addEventListener("click", () => select(n)));
-  section.append(element("p", { class: "quiet" }, `${stack.layers} layers, the first on the left.`),
-    strip(stack, select), element("div", { class: "kinds", role: "group", "aria-label": "Kinds of layers" }, buttons), body);
-  // In a comparison the first kind that differs is open.
-  const first = chosen(key, 0, stack.kinds.length - 1, Math.max(0, stack.kinds.findIndex((kind) => differs.has(kind.name))));
+  const [usual, why] = firstKind(stack, differs);
+  const first = chosen(key, 0, stack.kinds.length - 1, usual);
+  const hint = buttons.length < 2 ? "" : ` Below is one kind at a time: click a kind, or a layer of the strip, to see all of it. At first it is ${stack.kinds[usual].name}${why}.`;
+  section.append(element("p", { class: "quiet hint" }, `${stack.layers} ${stack.layers === 1 ? "layer" : "layers, the first on the left"}.${hint}`),
+    strip(stack, select, first), element("div", { class: "kinds", role: "group", "aria-label": "Kinds of layers" }, buttons));
+  const contrast = contrastTable(stack);
+  if (contrast) section.append(contrast);
+  section.append(body);
   buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(k === first)));
-  body.append(kindView(model, stack.kinds[first], key));
+  body.append(kindView(model, stack, stack.kinds[first], key));
   return section;
 }
 
@@ -77,6 +113,7 @@ function comparisonView(comparison, models) {
   return element("section", { id: "differences", "aria-label": "Differences" }, element("h2", {}, "What differs"),
     element("p", { class: "verdict" }, element("b", {}, comparison.plainly[0]), " ", comparison.plainly.slice(1).join(" ")),
     element("p", { class: "quiet" }, `The first is ${a}, the second ${b}.`),
+    comparison.by_length.map((one) => element("p", { class: "by-length" }, element("b", {}, `${one.texts}: `), one.words)),
     rows.length ? element("div", { class: "wide" }, element("table", {},
       element("thead", {}, element("tr", {}, ["", "layers", "fact", a, b].map((h) => element("th", { scope: "col" }, h)))),
       element("tbody", {}, rows.map((d) => element("tr", {}, element("td", {}, d.kind),

@@ -29,9 +29,13 @@ function rotationCharts(model, rotation) {
     out.push(element("p", { class: "quiet" }, "Axes: " + names.map((n) => `${n} turns ${rotation.axis.filter((a) => a === n).length} pairs`).join(", ") + "."));
   }
   if (rotation.unscaled) {
-    out.push(chart({ name: "ratio", title: "What the rule does", x: { name: "pair of channels", values: pairs },
-      y: { name: "times slower than without it", log: true },
-      curves: [{ name: "times slower", values: rotation.slower, kind: 2, dots: true }],
+    const lists = rotation.switch;
+    const ratios = lists
+      ? [{ name: `up to ${lists.at} tokens`, values: lists.slower_up_to, kind: 1, dots: true },
+        { name: "longer texts", values: lists.slower_beyond, kind: 2, dots: true }]
+      : [{ name: "times slower", values: rotation.slower, kind: 2, dots: true }];
+    out.push(chart({ name: "ratio", title: lists ? `What the rule does: two lists, switched at ${lists.at} tokens` : "What the rule does",
+      x: { name: "pair of channels", values: pairs }, y: { name: "times slower than without it", log: true }, curves: ratios,
       caption: "1: the pair turns as it did, and near tokens are told apart as before." }));
   }
   if (rotation.by_time) {
@@ -96,9 +100,9 @@ function matrix(bias, key) {
   return element("figure", { "data-chart": "matrix" }, element("h4", {}, "By query (down) and key"), svg, bias.heads.length > 1 ? select : null);
 }
 
-function kindView(model, kind, key) {
+function kindView(model, stack, kind, key) {
   const charts = [];
-  if (kind.kind.includes("attention") && kind.mask) charts.push(windowView(model, kind, `${key}q`));
+  if (kind.kind.includes("attention") && kind.mask) charts.push(windowView(model, stack, kind, `${key}q`));
   kind.rotations.forEach((rotation) => {
     if (kind.rotations.length > 1) charts.push(element("h4", {}, `Rotation of role ${rotation.role}`));
     charts.push(...rotationCharts(model, rotation));
@@ -115,8 +119,8 @@ function kindView(model, kind, key) {
   const section = element("section", { "aria-label": `Layers of kind ${kind.name}` },
     element("h3", {}, `${kind.name}: ${kind.count === 1 ? "layer" : "layers"} ${kind.layers}`),
     element("p", { class: "quiet" }, summary(kind)), cache,
-    element("details", { open: true }, element("summary", {}, "All facts, and where each comes from"), factTable(kind)),
-    element("div", { class: "charts" }, charts));
+    element("div", { class: "charts" }, charts),
+    element("details", { open: true }, element("summary", {}, "All facts, and where each comes from"), factTable(kind)));
   rememberFolds(section, `${key}${kind.name}`);
   return section;
 }
