@@ -11,8 +11,8 @@
 // - Tensors, strings and arrays belong to the caller and are used during the call only; a prepared layer's weights and
 //   a prepared input's tables, as long as it is. Strings are UTF-8 and end in 0.
 // - Shapes, strides, pairings, directions and errors are those of the C++ headers: tensor.h, rotate.h, rotary_table.h,
-//   add_input.h, attend.h, prepared_layer.h, attend_linear.h, read_plan.h, convert.h, emit.h, vectors.h. Sizes are
-//   int64_t; strides count elements.
+//   add_input.h, attend.h, prepared_layer.h, attend_linear.h, read_plan.h, convert.h, emit.h, extend.h, vectors.h.
+//   Sizes are int64_t; strides count elements.
 // - Before posenc 1.0 a minor version may change all of this.
 #ifndef POSENC_C_H
 #define POSENC_C_H
@@ -183,6 +183,25 @@ typedef struct posenc_positions {
 // cos and sin, both [rows, dim / 2]; positions->count is axes * rows, or `rows` says it where they are counted.
 POSENC_API posenc_status posenc_cos_sin(const posenc_table* table, const posenc_positions* positions, int64_t rows,
                                         float* cos, float* sin);
+
+// ---- Can it go to a longer context? ----
+
+typedef struct posenc_extend_options {
+  size_t size;
+  int64_t to;       // tokens
+  int64_t from;     // trained, in tokens; 0: what the plan says
+  posenc_tensor q;  // with k, or neither: queries and keys before their rotation, as ExtendOptions has them
+  posenc_tensor k;
+  const char* config_json;  // that the plan was read from, for its patches; NULL: none
+  int32_t json;             // 1: JSON (docs/extend.md) instead of a table and sentences
+  int32_t reserved;
+} posenc_extend_options;
+#define POSENC_EXTEND_OPTIONS_INIT \
+  { .size = sizeof(posenc_extend_options) }
+
+// Every way to a longer context, side by side, and which is recommended (extend.h). `*size` as for posenc_plan_json.
+POSENC_API posenc_status posenc_extend(const posenc_plan* plan, const posenc_extend_options* options, char* text,
+                                       size_t* size);
 
 // ---- Rotation ----
 

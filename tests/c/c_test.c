@@ -72,6 +72,52 @@ static void report(void) {
   posenc_plan_free(plan);
 }
 
+static void extension(void) {
+  posenc_plan* plan = NULL;
+  EXPECT(posenc_plan_preset("llama-2-7b", &plan) == POSENC_OK);
+  posenc_extend_options options = POSENC_EXTEND_OPTIONS_INIT;
+  size_t size = 0;
+  EXPECT_ERROR(posenc_extend(plan, &options, NULL, &size), POSENC_WRONG_ARGUMENT,
+               "[study_extension] to must be from 1 to 2^53 tokens but is 0");
+  EXPECT_ERROR(posenc_extend(NULL, &options, NULL, &size), POSENC_WRONG_ARGUMENT,
+               "[posenc_extend] plan must be given but is NULL");
+  options.to = 16384;
+  EXPECT(posenc_extend(plan, &options, NULL, &size) == POSENC_OK);
+  char* text = malloc(size);
+  EXPECT(posenc_extend(plan, &options, text, &size) == POSENC_OK);
+  EXPECT(strstr(text, "from 4096 to 16384 tokens") != NULL && strstr(text, "recommended: yarn") != NULL);
+  options.from = 8192;
+  size_t small = 1;
+  EXPECT(posenc_extend(plan, &options, text, &small) == POSENC_WRONG_ARGUMENT && small > 1);
+  free(text);
+
+  // As JSON, with the caller's own queries and keys, and the file that a patch is for.
+  posenc_plan_free(plan);
+  static const char kConfig[] =
+      "{\"model_type\": \"llama\", \"hidden_size\": 4096, \"num_attention_heads\": 32, \"num_hidden_layers\": 2,"
+      " \"max_position_embeddings\": 4096, \"rope_scaling\": null}";
+  EXPECT(posenc_plan_read_bytes(kConfig, sizeof(kConfig) - 1, "config.json", &plan) == POSENC_OK);
+  float rows_of_q[2 * 32 * 128];
+  for (int64_t n = 0; n < 2 * 32 * 128; ++n) rows_of_q[n] = (float)(n % 7) - 3.0F;
+  const posenc_tensor q = {
+      .data = rows_of_q, .dtype = POSENC_F32, .rank = 3, .shape = {2, 32, 128}, .strides = {32 * 128, 128, 1}};
+  options.q = q;
+  EXPECT(posenc_extend(plan, &options, NULL, &size) == POSENC_WRONG_ARGUMENT);
+  options.k = q;
+  options.json = 1;
+  options.config_json = "{\"model_type\": \"gpt2\"}";
+  EXPECT_ERROR(posenc_extend(plan, &options, NULL, &size), POSENC_WRONG_ARGUMENT,
+               "[override_patches] config_json must be what the plan was read from but is another model's");
+  options.config_json = kConfig;
+  EXPECT(posenc_extend(plan, &options, NULL, &size) == POSENC_OK);
+  text = malloc(size);
+  EXPECT(posenc_extend(plan, &options, text, &size) == POSENC_OK);
+  EXPECT(text[0] == '{' && strstr(text, "\"from\": 8192") != NULL && strstr(text, "hugging_face_old") != NULL);
+  EXPECT(strstr(text, "\"entropy_of_given_before\"") != NULL);
+  free(text);
+  posenc_plan_free(plan);
+}
+
 static void code(void) {
   posenc_plan* plan = NULL;
   EXPECT(posenc_plan_preset("gemma-3-4b", &plan) == POSENC_OK);
@@ -476,6 +522,7 @@ int main(void) {
   plans();
   code();
   report();
+  extension();
   reuse();
   view();
   rotation();
