@@ -17,9 +17,6 @@
 namespace posenc::report {
 namespace {
 
-// Of lists that sentences name.
-constexpr std::size_t kMostNamed = 4;
-
 std::string count(std::int64_t n, std::string_view one, std::string_view many = {}) {
   return formatted("{} {}{}", n, n == 1 || many.empty() ? one : many, n != 1 && many.empty() ? "s" : "");
 }
