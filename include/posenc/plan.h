@@ -62,6 +62,10 @@ struct Mask {
   std::optional<Window> window;
   std::optional<std::int64_t> chunk;  // chunked attention: only keys of the query's own chunk of so many tokens
   std::string detail;                 // what `sparse` and `prefix` mean here; empty when there is nothing to say
+  // What the detail comes to for a KV cache. Of a sparse mask keys beyond the window are seen in any case.
+  bool beyond_window = false;  // some keys outside the window or chunk are seen: all images, all that one call is given
+  bool by_blocks = false;      // which keys are seen depends on where blocks of the sequence begin
+  bool by_indexer = false;     // an indexer picks keys, by numbers that are cached beside them
   bool operator==(const Mask&) const = default;
 };
 
@@ -110,10 +114,24 @@ struct Added {
   bool operator==(const Added&) const = default;
 };
 
-// Everything that one attention sub-layer does with positions. Layers without attention carry index and kind only.
+// What a layer makes of other tokens besides what it attends to: its KV cache, and the hidden states above, hold it.
+struct Mixing {
+  // Keys or values are made of their own token and so many before it: short convolutions, values that are shifted
+  // (Zaya: 2). Nothing: of more, and the plan does not say of how many.
+  std::optional<std::int64_t> tokens_before = 0;
+  bool outputs = false;  // convolutions follow attention and the MLP too (Inkling): hidden states are mixed without it
+  // A recurrent mixer in the same block, with a state of all tokens so far (Falcon-H1: state_space).
+  std::optional<LayerKind> beside{};
+  bool operator==(const Mixing&) const = default;
+};
+
+// Everything that one attention sub-layer does with positions. Layers without attention carry index and kind only, and
+// whether a state begins apart.
 struct LayerPlan {
   std::int64_t index = 0;  // of the block; self and cross attention of one block share it
   LayerKind kind = LayerKind::attention;
+  // Of a state: it takes in the token at position 0 otherwise than all others (RG-LRU, arXiv 2402.19427).
+  bool begins_apart = false;
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
@@ -121,6 +139,7 @@ struct LayerPlan {
   std::optional<std::int64_t> kv_from;  // shares the KV cache of that layer
   // Beside the window, keys made of so many tokens each, at the positions that are its multiples (DeepSeek V4).
   std::optional<std::int64_t> compression{};
+  Mixing mixing{};
   double softmax_scale = 1.0;  // the final factor on q.k (1/sqrt(d) in most models), every constant folded in
   bool channel_scale = false;  // a learned factor per channel besides (Gemma 4's audio; of Swin v2 one per head)
   std::optional<SoftCap> soft_cap;
@@ -136,6 +155,13 @@ struct LayerPlan {
   bool operator==(const LayerPlan&) const = default;
 };
 
+// What enters the first layer of a stack, where `input` says nothing else.
+enum class FedBy : std::uint8_t {
+  not_said,      // tokens, patches, frames, another stack's hidden states
+  tokens,        // embeddings, of one token each
+  mixed_tokens,  // each made of several: hashed n-grams, a codec's convolutions, patches that are normalised by others
+};
+
 struct Stack {
   std::string name;  // "decoder", "encoder", "vision", "audio"
   std::vector<InputScheme> input;
@@ -144,6 +170,7 @@ struct Stack {
   // the layers say beside it is what was read, not what the model does; a stack that was not read has no layers.
   bool known = true;
   std::vector<std::string> unknown{};
+  FedBy fed_by = FedBy::not_said;
   bool operator==(const Stack&) const = default;
 };
 
@@ -191,6 +218,7 @@ POSENC_API std::string_view name(QkNorm::Kind kind) noexcept;
 POSENC_API std::string_view name(QkNorm::Order order) noexcept;
 POSENC_API std::string_view name(QkNorm::Over over) noexcept;
 POSENC_API std::string_view name(QkNorm::Of of) noexcept;
+POSENC_API std::string_view name(FedBy fed_by) noexcept;
 POSENC_API std::string_view name(AddedTo to) noexcept;
 POSENC_API std::string_view name(AddedHow how) noexcept;
 POSENC_API std::string_view name(InputCombine combine) noexcept;

@@ -4,7 +4,6 @@
 #include <numeric>
 #include <variant>
 
-#include "reuse/mask_traits.h"
 #include "reuse/scheme_traits.h"
 
 namespace posenc::reuse {
@@ -43,13 +42,25 @@ bool sees_after(const Mask& mask) {
   return false;
 }
 
-std::optional<std::int64_t> reach_of(const LayerPlan& layer, const MaskTraits& mask) {
+// Of a sparse mask keys outside a window are seen, whichever.
+bool ends_with_window(const Mask& mask) { return mask.kind != MaskKind::sparse && !mask.beyond_window; }
+
+// A window whose tokens leave the cache. Of a sparse one they do where other keys are entries made of several tokens
+// (DeepSeek V4).
+bool is_kept(const LayerPlan& layer) {
+  return layer.mask.window && !sees_after(layer.mask) &&
+         (layer.mask.kind != MaskKind::sparse || layer.compression.has_value());
+}
+
+std::optional<std::int64_t> reach_of(const LayerPlan& layer) {
   std::optional<std::int64_t> reach;
-  if (layer.compression || !mask.bounded || !mask.made_of) return reach;
+  const Mixing& mixing = layer.mixing;
+  if (layer.compression || !ends_with_window(layer.mask) || !mixing.tokens_before) return reach;
+  if (mixing.outputs || mixing.beside) return reach;
   if (layer.mask.window) reach = std::clamp(std::max(layer.mask.window->past, layer.mask.window->future), {}, kMost);
   if (layer.mask.chunk) reach = std::min(reach.value_or(kMost), std::clamp(*layer.mask.chunk - 1, {}, kMost));
-  if (reach && *reach >= kMost - *mask.made_of) reach.reset();
-  if (reach) *reach += *mask.made_of;
+  if (reach && *reach >= kMost - *mixing.tokens_before) reach.reset();
+  if (reach) *reach += *mixing.tokens_before;
   return reach;
 }
 
@@ -128,6 +139,7 @@ LayerTraits traits_of(const LayerPlan& layer) {
   if (out.keeps == Keeps::nothing && layer.kind != LayerKind::deformable_attention) return out;
   if (out.keeps == Keeps::state || out.keeps == Keeps::nothing) {
     out.reach.reset();
+    out.begins_apart = out.keeps == Keeps::state && layer.begins_apart;
     return out;
   }
   add_rotations(layer, out);
@@ -136,16 +148,15 @@ LayerTraits traits_of(const LayerPlan& layer) {
   // Where tokens move, the length that the last of them gives changes.
   if (out.by_each_length) out.by_position = both(out.by_position, {.period = 0, .exact_below = out.same_up_to});
   if (out.keeps == Keeps::keys) {
-    const MaskTraits mask = mask_traits(layer);
-    out.reach = reach_of(layer, mask);
-    out.made_of = mask.made_of;
-    out.by_index |= mask.by_index;
-    if (mask.by_place) out.by_position = {.period = 0};
+    out.reach = reach_of(layer);
+    out.made_of = layer.mixing.tokens_before;
+    out.state_beside = layer.mixing.beside.has_value();
+    out.by_index |= layer.mask.by_indexer;
+    if (layer.mask.by_blocks) out.by_position = {.period = 0};
     out.sees_after = sees_after(layer.mask);
     out.group = std::max(layer.compression.value_or(1), std::int64_t{1});
     out.order_period = common_period(std::max(layer.mask.chunk.value_or(1), std::int64_t{1}), out.group);
-    if (layer.mask.window && !out.sees_after && !mask.keeps_all)
-      out.window = std::clamp(layer.mask.window->past, {}, kMost) + 1;
+    if (is_kept(layer)) out.window = std::clamp(layer.mask.window->past, {}, kMost) + 1;
   }
   add_added(layer, out);
   out.one_rotation = std::visit([](const auto& s) { return region_traits(s).one_rotation; }, layer.regions);

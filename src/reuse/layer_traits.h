@@ -33,6 +33,7 @@ struct LayerTraits {
   std::int64_t order_period = 1;  // masks in chunks, groups of tokens: by places in the sequence; 0: too long for both
   bool by_length = false;         // a rotation's rule depends on the length
   bool by_each_length = false;    // and beyond a length every length has its own (dynamic NTK)
+  bool begins_apart = false;      // a state takes the token at position 0 otherwise than all others
   bool adds_place = false;        // positions are added to the hidden states themselves
 
   // What its own keys and values hold.
@@ -48,6 +49,7 @@ struct LayerTraits {
   bool by_index = false;                    // an indexer picks keys
   std::optional<std::int64_t> made_of = 0;  // tokens before its own that a key is made of; nothing: not known
   std::optional<std::int64_t> window{};     // tokens that it keeps
+  bool state_beside = false;                // and a state of every token
 };
 
 LayerTraits traits_of(const LayerPlan& layer);

@@ -12,7 +12,6 @@
 #include "posenc/cache/reuse.h"
 #include "posenc/error.h"
 #include "reuse/layer_traits.h"
-#include "reuse/model_traits.h"
 #include "reuse/reader.h"
 #include "reuse/scheme_traits.h"
 
@@ -57,10 +56,12 @@ struct Asked {
   CacheOperation operation = CacheOperation::shift;
   Effects effects;
   StoredKeys keys = StoredKeys::unrotated;
-  reuse::ModelTraits model{};
 
   const Stack& of_stack() const { return plan.stacks[stack]; }
   const LayerPlan& of_layer() const { return of_stack().layers[layer]; }
+  // Else what enters the first layer is made of other tokens too, of how many the plan does not say; keys of cross
+  // attention are then of the same text, and not an encoder's.
+  bool tokens_alone() const { return of_stack().fed_by == FedBy::tokens; }
 };
 
 class Findings {
@@ -223,8 +224,8 @@ void add_shared(const Asked& asked, const LayerTraits& own, const reuse::Reader&
   add_rotation(asked, own, to);
 }
 
-void add_state(const Asked& asked, Findings& to) {
-  if (!asked.effects.loses && asked.effects.moves && asked.model.start_apart) {
+void add_state(const Asked& asked, const LayerTraits& own, Findings& to) {
+  if (!asked.effects.loses && asked.effects.moves && own.begins_apart) {
     to.everywhere();
     to.moves_by({.period = 0});
     return to.add(ReuseFact::state_start, Reuse::approximate,
@@ -241,7 +242,7 @@ void add_state(const Asked& asked, Findings& to) {
 }
 
 void add_remarks(const Asked& asked, const LayerPlan& layer, const LayerTraits& own, Findings& to) {
-  if (asked.model.state_beside && own.keeps != Keeps::state && asked.effects.loses) {
+  if (own.state_beside && asked.effects.loses) {
     to.everywhere();
     to.add(ReuseFact::state, Reuse::no,
            "beside keys and values the layer keeps a state of every token, which gives none back");
@@ -274,10 +275,10 @@ void add_remarks(const Asked& asked, const LayerPlan& layer, const LayerTraits& 
 
 void add_own(const Asked& asked, const LayerTraits& own, const reuse::Reader* reader, Findings& to) {
   switch (own.keeps) {
-    case Keeps::state: return add_state(asked, to);
+    case Keeps::state: return add_state(asked, own, to);
     case Keeps::encoder_keys:
       if (asked.effects.other_rule) break;
-      if (!asked.model.tokens_alone) break;
+      if (!asked.tokens_alone()) break;
       return to.add(ReuseFact::encoder_keys, Reuse::exact,
                     "keys are of the encoder's tokens, which stay where they are: queries alone move");
     case Keeps::keys:
@@ -327,27 +328,26 @@ Below below(const Asked& asked, const reuse::Reader* reader) {
   for (std::size_t l = 0; l < asked.layer && !is_of_encoder; ++l) {
     const LayerTraits one = reuse::traits_of(asked.of_stack().layers[l]);
     out.by_position = reuse::both(out.by_position, one.by_position);
-    if (one.keeps == Keeps::state && asked.model.start_apart) out.by_position = {.period = 0};
+    if (one.begins_apart) out.by_position = {.period = 0};
     out.order_period = reuse::both({.period = out.order_period}, {.period = one.order_period}).period;
     out.by_length |= one.by_length;
     if (reader != nullptr && !reader->same(l)) ++out.other;
-    if (one.reach == 0 && !asked.model.state_beside) continue;
+    if (one.reach == 0) continue;
     ++out.mixing;
-    if (asked.model.state_beside) out.reach.reset();
     if (out.reach && one.reach && *out.reach <= kFarthest - *one.reach) {
       *out.reach += *one.reach;
     } else {
       out.reach.reset();
     }
   }
-  if (!asked.model.tokens_alone) add_stacks(asked, out);
-  out.other_stacks = reader != nullptr && (is_of_encoder || !asked.model.tokens_alone) && !reader->same_elsewhere();
+  if (!asked.tokens_alone()) add_stacks(asked, out);
+  out.other_stacks = reader != nullptr && (is_of_encoder || !asked.tokens_alone()) && !reader->same_elsewhere();
   return out;
 }
 
 // Nothing: how many no plan says.
 std::optional<std::int64_t> neighbours_of_input(const Asked& asked) {
-  if (!asked.model.tokens_alone) return {};
+  if (!asked.tokens_alone()) return {};
   std::int64_t out = 0;
   for (const InputScheme& input : asked.of_stack().input) {
     out = std::max(out, std::visit([](const auto& s) { return reuse::input_traits(s).neighbours; }, input));
@@ -482,13 +482,12 @@ ReuseVerdict verdict_of(const Plan& plan, std::size_t stack, std::size_t layer, 
                     .layer = owner_of(plan.stacks[stack], layer),
                     .operation = operation,
                     .effects = effects_of(operation),
-                    .keys = keys,
-                    .model = model_traits(plan, plan.stacks[stack])};
+                    .keys = keys};
   const LayerTraits own = traits_of(asked.of_layer());
   Findings findings;
   add_own(asked, own, reader, findings);
   // Of cross attention tokens of this stack are nothing to the keys, unless both are of the same text.
-  if (own.keeps != Keeps::encoder_keys || asked.effects.other_rule || !asked.model.tokens_alone) {
+  if (own.keeps != Keeps::encoder_keys || asked.effects.other_rule || !asked.tokens_alone()) {
     add_below(asked, own, reader, findings);
   }
   add_remarks(asked, reading, own, findings);

@@ -122,6 +122,24 @@ class Configs(tool.ToolTest):
         self.assertRegex(layer, r"\n  0 +0,8 -1\.00000000e\+00 +6\.2832\n  1 ")
         self.assertNotIn("clockwise", posenc("inspect", self.folder / "usual.json").out)
 
+    def test_what_a_cache_has_to_know_of_other_tokens(self):
+        def shown(config, *more):
+            page = posenc("inspect", self.write(config), *more).out
+            self.assert_page(page)
+            return " ".join(page.split())
+
+        falcon = {"model_type": "falcon_h1", "num_hidden_layers": 2}
+        self.assertIn("state space beside attention, with a state of all tokens", shown(falcon))
+        self.assertIn("state space beside attention", shown(falcon, "--layer", 1))
+        self.assertIn("keys and values made of 2 tokens before theirs too", shown({"model_type": "zaya"}))
+        self.assertIn("convolutions over tokens behind attention and the MLP", shown({"model_type": "inkling_text"}))
+        self.assertIn("made of several tokens each", shown({"model_type": "timesfm2_5"}))
+        plan = json.loads(posenc("inspect", self.write(falcon), "--json").out)
+        tool.schema_validator().validate(plan)
+        layer = plan["stacks"][0]["layers"][1]
+        self.assertEqual(layer["mixing"], {"tokens_before": 0, "outputs": False, "beside": "state_space"})
+        self.assertEqual(plan["stacks"][0]["fed_by"], "tokens")
+
     def test_a_length_is_used(self):
         dynamic = small(rope_scaling={"rope_type": "dynamic", "factor": 4.0})
         path = self.write(dynamic)

@@ -92,11 +92,12 @@ TEST(Describe, says_everything_that_a_layer_has) {
   layer.value_dim = 12;
   layer.kv_from = 1;
   layer.compression = 4;
+  layer.mixing = {.tokens_before = 2, .outputs = true, .beside = LayerKind::state_space};
   layer.channel_scale = true;
   layer.soft_cap = SoftCap{50, SoftCap::Order::before_bias};
   layer.sinks = true;
   layer.qk_norm = QkNorm{QkNorm::Kind::l2, QkNorm::Order::after, false, QkNorm::Over::all_heads, QkNorm::Of::keys};
-  layer.mask = {MaskKind::prefix, {}, 8192, "the image sees itself"};
+  layer.mask = {MaskKind::prefix, {}, 8192, "the image sees itself", true, true, true};
   Rope clockwise = rope;
   clockwise.rotation_direction = RotationDirection::clockwise;
   layer.rotate = {{RotateRole::main, 8, XPos{rope, 256}, 1}, {RotateRole::indexer, 4, clockwise}};
@@ -107,8 +108,10 @@ TEST(Describe, says_everything_that_a_layer_has) {
   LayerPlan mamba;
   mamba.index = 4;
   mamba.kind = LayerKind::state_space;
+  mamba.begins_apart = true;
   plan.stacks.push_back(
       {"encoder", {LearnedInput{512, 2, 3}, AxialInput{{16, 24}}, TileInput{9, 4, 0}}, {layer, mamba}});
+  plan.stacks.back().fed_by = FedBy::mixed_tokens;
   EXPECT_EQ(describe(plan), R"(config.json: x
   model type none, family none, not known in full
   trained length not given, length 10 tokens
@@ -116,6 +119,7 @@ TEST(Describe, says_everything_that_a_layer_has) {
 encoder, 2 layers
   input: learned, positions 512, offset 2, token_types 3, embedding_multiplier
     1; axial, shape 16 x 24, combine add; tile, rows 9, tiles 4, positions 0
+  fed by: mixed_tokens
   layers 3 (1): attention
     heads: 8 of ? channels, ? for keys and values, values of 12 channels, keys
       and values of layer 1, also keys of 4 tokens each
@@ -131,13 +135,16 @@ encoder, 2 layers
     score: alibi, heads 8, max_bias 8, symmetric yes, scaled no, form relative;
       shaw, left 3, right 4, sinusoidal no; fire
     value: rotated, inverse_on_output yes
-    mask: prefix, chunks of 8192, the image sees itself
+    mask: prefix, chunks of 8192, the image sees itself, keys beyond the window
+      too, by blocks, by an indexer
+    mixing: keys and values of 2 before too, outputs of tokens before too,
+      beside state_space
     logits: scale 1 and a learned one per channel, soft cap 50 before the bias,
       sinks
     q and k norm: l2 after the rotation, without weights, over all heads at
       once, of keys only
     query scale: llama4, attn_scale 0.1, floor_scale 8192
-  layers 4 (1): state_space
+  layers 4 (1): state_space, position 0 apart
 )");
 }
 

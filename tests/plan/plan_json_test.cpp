@@ -144,12 +144,15 @@ TEST(PlanJson, random_plans_show_every_alternative) {
   for (std::uint32_t seed = 0; seed < test::kRandomPlans; ++seed) {
     for (const Stack& stack : test::RandomPlan(seed).plan().stacks) {
       for (const InputScheme& input : stack.input) note(seen, "input ", input);
+      seen.insert("fed by " + std::string(name(stack.fed_by)));
       for (const LayerPlan& layer : stack.layers) {
         for (const Added& added : layer.added) {
           seen.insert("added to " + std::string(name(added.to)));
           seen.insert("added " + std::string(name(added.how)));
         }
         seen.insert("layer " + std::string(name(layer.kind)));
+        seen.insert(layer.mixing == Mixing{} ? "unmixed" : layer.mixing.tokens_before ? "mixed" : "mixed, not said");
+        seen.insert(layer.begins_apart ? "begins apart" : "begins as it goes on");
         for (const ScoreTerm& term : layer.score) note(seen, "score ", term);
         note(seen, "regions ", layer.regions);
         note(seen, "value ", layer.value);
@@ -168,7 +171,8 @@ TEST(PlanJson, random_plans_show_every_alternative) {
                           std::variant_size_v<QueryScale> + std::variant_size_v<decltype(Rotate::scheme)> +
                           std::variant_size_v<Scaling> + plan::kEnumNames<LayerKind>.size() +
                           plan::kEnumNames<AddedTo>.size() + plan::kEnumNames<AddedHow>.size() +
-                          plan::kEnumNames<AxisFrequencies>.size() + plan::kEnumNames<RotationDirection>.size();
+                          plan::kEnumNames<AxisFrequencies>.size() + plan::kEnumNames<RotationDirection>.size() +
+                          plan::kEnumNames<FedBy>.size() + 3 + 2;  // mixing; begins_apart
   EXPECT_EQ(seen.size(), all) << ::testing::PrintToString(seen);
 }
 
@@ -202,6 +206,28 @@ TEST(PlanJson, added_is_said_where_something_is) {
   EXPECT_EQ(plan_from_json(json).value(), plan);
   json.replace(json.find("\"beside\""), 8, "\"below\"");
   EXPECT_EQ(plan_from_json(json).error().path, "/stacks/0/layers/0/added/1/how");
+}
+
+// What a KV cache has to know of other tokens; null and 0 are told apart.
+TEST(PlanJson, mixing_is_said_where_something_is) {
+  Plan plan = llama();
+  for (const char* key : {"mixing", "begins_apart", "fed_by", "beyond_window", "by_blocks", "by_indexer"}) {
+    EXPECT_THAT(to_json(plan), Not(HasSubstr(key)));
+  }
+  LayerPlan& layer = plan.stacks[0].layers[0];
+  layer.mixing = {.tokens_before = std::nullopt, .outputs = true, .beside = LayerKind::state_space};
+  layer.mask.beyond_window = layer.mask.by_indexer = true;
+  plan.stacks[0].layers.push_back({.index = 1, .kind = LayerKind::state_space, .begins_apart = true});
+  plan.stacks[0].layers.push_back({.index = 2, .kind = LayerKind::linear_attention, .begins_apart = true});
+  plan.stacks[0].fed_by = FedBy::mixed_tokens;
+  std::string json = to_json(plan);
+  EXPECT_THAT(json, HasSubstr(R"("mixing": {"tokens_before": null, "outputs": true, "beside": "state_space"})"));
+  EXPECT_THAT(json, HasSubstr(R"("detail": null, "beyond_window": true, "by_indexer": true})"));
+  EXPECT_THAT(json, HasSubstr(R"({"index": 1, "kind": "state_space", "begins_apart": true})"));
+  EXPECT_THAT(json, HasSubstr(R"("fed_by": "mixed_tokens")"));
+  EXPECT_EQ(plan_from_json(json).value(), plan);
+  json.replace(json.find("\"tokens_before\": null"), 21, "\"tokens_before\": -1");
+  EXPECT_EQ(plan_from_json(json).error().path, "/stacks/0/layers/0/mixing/tokens_before");
 }
 
 // Plans from before `rotation_direction` are what they were, and so is what is written of them.

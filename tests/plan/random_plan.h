@@ -75,6 +75,7 @@ class RandomPlan {
   Stack stack() {
     Stack out;
     out.name = text();
+    out.fed_by = any<FedBy>();
     if (out.known = chance(); !out.known) out.unknown = {text()};
     repeat(2, [&] { out.input.push_back(input()); });
     repeat(5, [&] { out.layers.push_back(layer()); });
@@ -111,6 +112,7 @@ class RandomPlan {
     out.index = whole(0, 99);
     out.kind = any<LayerKind>();
     const bool is_bare_linear = out.kind == LayerKind::linear_attention && chance();
+    out.begins_apart = out.kind >= LayerKind::linear_attention && chance();
     if (is_bare_linear || out.kind > LayerKind::linear_attention) return out;
     out.heads = whole(known_ ? 1 : 0, 128);
     out.kv_heads = whole(1, 128);
@@ -118,6 +120,7 @@ class RandomPlan {
     out.value_dim = whole(1, 256);
     out.kv_from = maybe(whole(0, 99));
     out.compression = maybe(whole(1, 128));
+    if (chance()) out.mixing = {maybe(whole(0, 9)), chance(), maybe(any<LayerKind>())};
     out.softmax_scale = number(0.01, 2);
     out.channel_scale = chance();
     if (chance()) out.soft_cap = SoftCap{factor(), any<SoftCap::Order>()};
@@ -129,6 +132,9 @@ class RandomPlan {
     if (chance()) out.mask.window = Window{whole(0, 4096), whole(0, 4096)};
     out.mask.chunk = maybe(whole(1, 8192));
     if (chance()) out.mask.detail = text();
+    out.mask.beyond_window = chance();
+    out.mask.by_blocks = chance();
+    out.mask.by_indexer = chance();
     repeat(2, [&] { out.added.push_back({any<AddedTo>(), any<AddedHow>(), chance(), input()}); });
     repeat(2, [&] { out.rotate.push_back(rotate()); });
     out.regions = regions();

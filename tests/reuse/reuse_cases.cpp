@@ -137,7 +137,7 @@ void add_rotating(const SchemeCase& scheme, std::vector<ReuseCase>& to) {
 Plan plan_of(std::vector<LayerPlan> layers) {
   for (std::size_t l = 0; l < layers.size(); ++l) layers[l].index = static_cast<std::int64_t>(l);
   Plan out{.known = true};
-  out.stacks = {{.name = "decoder", .input = {}, .layers = std::move(layers)}};
+  out.stacks = {{.name = "decoder", .input = {}, .layers = std::move(layers), .fed_by = FedBy::tokens}};
   return out;
 }
 

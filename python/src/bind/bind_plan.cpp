@@ -16,6 +16,7 @@ void bind_plan(nb::module_& m) {
   bind_value<Mask>(m);
   bind_value<SoftCap>(m);
   bind_value<QkNorm>(m);
+  bind_value<Mixing>(m);
   bind_value<Added>(m);
   bind_value<LayerPlan>(m);
   bind_value<Stack>(m);

@@ -32,7 +32,20 @@ constexpr auto description(Type<Mask>) {
   return described_as<T>("Mask", "The attention mask: which keys a query attends to.", member("kind", &T::kind),
                          member("window", &T::window),
                          member("chunk", &T::chunk, "Keys of the query's own chunk of so many tokens only."),
-                         member("detail", &T::detail, "What 'sparse' and 'prefix' mean here."));
+                         member("detail", &T::detail, "What 'sparse' and 'prefix' mean here."),
+                         member("beyond_window", &T::beyond_window, "Some keys outside the window are seen too."),
+                         member("by_blocks", &T::by_blocks, "Which keys are seen depends on where blocks begin."),
+                         member("by_indexer", &T::by_indexer, "An indexer picks keys."));
+}
+
+constexpr auto description(Type<Mixing>) {
+  using T = Mixing;
+  return described_as<T>(
+      "Mixing", "What a layer makes of other tokens besides what it attends to.",
+      member("tokens_before", &T::tokens_before,
+             "Keys or values are made of so many tokens before theirs; None: of how many is not said."),
+      member("outputs", &T::outputs, "Convolutions follow attention and the MLP too (Inkling)."),
+      member("beside", &T::beside, "A recurrent mixer in the same block (Falcon-H1)."));
 }
 
 // order: 'after_bias' caps the sum of scores and biases, 'before_bias' the scores alone.
@@ -67,10 +80,11 @@ constexpr auto description(Type<LayerPlan>) {
   return described_as<T>(
       "LayerPlan", "Everything that one attention sub-layer does with positions.",
       member("index", &T::index, "Of the block; self and cross attention of one block share it."),
-      member("kind", &T::kind), member("heads", &T::heads), member("kv_heads", &T::kv_heads),
-      member("head_dim", &T::head_dim), member("value_dim", &T::value_dim),
-      member("kv_from", &T::kv_from, "Reuses keys and values of that layer."),
-      member("compression", &T::compression, "Tokens of a compressed key (DeepSeek V4)."),
+      member("kind", &T::kind),
+      member("begins_apart", &T::begins_apart, "Of a state: the token at position 0 enters it otherwise."),
+      member("heads", &T::heads), member("kv_heads", &T::kv_heads), member("head_dim", &T::head_dim),
+      member("value_dim", &T::value_dim), member("kv_from", &T::kv_from, "Reuses keys and values of that layer."),
+      member("compression", &T::compression, "Tokens of a compressed key (DeepSeek V4)."), member("mixing", &T::mixing),
       member("softmax_scale", &T::softmax_scale, "The final factor on q.k: 1 / sqrt(head_dim) of most."),
       member("channel_scale", &T::channel_scale, "A learned factor per channel besides."),
       member("soft_cap", &T::soft_cap), member("sinks", &T::sinks), member("qk_norm", &T::qk_norm),
@@ -84,7 +98,8 @@ constexpr auto description(Type<Stack>) {
   return described_as<T>("Stack", "The layers of a decoder, an encoder, or a vision or audio tower.",
                          member("name", &T::name), member("input", &T::input), member("layers", &T::layers),
                          member("known", &T::known, "False: `unknown` names what could not be decided."),
-                         member("unknown", &T::unknown, "The facts that could not be decided, a phrase each."));
+                         member("unknown", &T::unknown, "The facts that could not be decided, a phrase each."),
+                         member("fed_by", &T::fed_by, "What enters the first layer, where `input` says nothing else."));
 }
 
 constexpr auto description(Type<PlanSource>) {

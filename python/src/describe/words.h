@@ -123,6 +123,7 @@ template <> struct Last<QkNorm::Kind> : LastIs<QkNorm::Kind::layer> {};
 template <> struct Last<QkNorm::Order> : LastIs<QkNorm::Order::after> {};
 template <> struct Last<QkNorm::Over> : LastIs<QkNorm::Over::all_heads> {};
 template <> struct Last<QkNorm::Of> : LastIs<QkNorm::Of::keys> {};
+template <> struct Last<FedBy> : LastIs<FedBy::mixed_tokens> {};
 template <> struct Last<AddedTo> : LastIs<AddedTo::hidden_states> {};
 template <> struct Last<AddedHow> : LastIs<AddedHow::beside> {};
 template <> struct Last<PlaceOf> : LastIs<PlaceOf::text> {};

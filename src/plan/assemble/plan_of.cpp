@@ -29,7 +29,8 @@ void add_stack(StackFacts facts, Plan& plan) {
                          .input = std::move(facts.input),
                          .layers = facts.layers.take_layers(),
                          .known = known,
-                         .unknown = std::move(facts.unknown)});
+                         .unknown = std::move(facts.unknown),
+                         .fed_by = facts.fed_by});
 }
 
 std::optional<FileError> beyond_size(const Plan& plan) {

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "plan/facts/mask_words.h"
 #include "plan/facts/sourced.h"
 #include "posenc/plan.h"
 
@@ -36,6 +37,8 @@ inline constexpr LayerFact kHeadDim{"head_dim", &LayerPlan::head_dim};
 inline constexpr LayerFact kValueDim{"value_dim", &LayerPlan::value_dim};
 inline constexpr LayerFact kKvFrom{"kv_from", &LayerPlan::kv_from};
 inline constexpr LayerFact kCompression{"compression", &LayerPlan::compression};
+inline constexpr LayerFact kMixing{"mixing", &LayerPlan::mixing};
+inline constexpr LayerFact kBeginsApart{"begins_apart", &LayerPlan::begins_apart};
 inline constexpr LayerFact kSoftmaxScale{"softmax_scale", &LayerPlan::softmax_scale};
 inline constexpr LayerFact kSoftCap{"soft_cap", &LayerPlan::soft_cap};
 inline constexpr LayerFact kSinks{"sinks", &LayerPlan::sinks};
@@ -85,6 +88,13 @@ class LayerFacts {
   void add(ScoreTerm term) { layer_.score.push_back(std::move(term)); }
   // The whole mask; `sources` name its fields: "mask/kind".
   void set(Mask mask, const std::vector<FieldSource>& sources);
+  // The words of its mask, and what they come to.
+  void set_words(std::string words, Sees sees, std::string from) {
+    set(facts::kMaskDetail, std::move(words), std::move(from));
+    set_sees(sees, layer_.mask);
+  }
+  // An indexer picks the keys of its mask.
+  void pick_keys() { layer_.mask.by_indexer = true; }
   // The softmax scale has a learned factor per channel besides.
   void scale_channels() { layer_.channel_scale = true; }
 
@@ -140,7 +150,8 @@ struct StackFacts {
   std::string count_from{};                  // what says how many layers there are
   StackLayers layers{};
   Sourced<std::int64_t> trained_length{};  // 0: the file does not say
-  std::vector<std::string> unknown{};      // what could not be decided, a phrase each
+  FedBy fed_by = FedBy::not_said;
+  std::vector<std::string> unknown{};  // what could not be decided, a phrase each
 };
 
 }  // namespace posenc::plan

@@ -50,7 +50,8 @@ constexpr StackRule kClvpDecoder{.input = kTable, .own_keys = kPlainHeads};
 constexpr StackRule kBothWaysDecoder{.mask = kBothWays};
 // Without a cache the class masks nothing but what comes later; its cache keeps the window.
 constexpr StackRule kCachedWindow{
-    .mask = {.detail = "the window is that of the cache: tokens that are given at once see all that come before them"}};
+    .mask = {.detail = {"the window is that of the cache: tokens that are given at once see all that come before them",
+                        Sees::beyond_window}}};
 constexpr StackRule kDepthDecoder{.name = "depth_decoder"};
 constexpr StackRule kCodecEncoder{.name = "encoder"};
 constexpr StackRule kCodecDecoder{.name = "decoder"};
@@ -71,16 +72,18 @@ std::span<const Family> audio_decoders_families() noexcept {
     {.name = "moshi", .class_stems = "Moshi", .pairing = kHalf, .windows = Windows::every_layer},
     {.name = "moshi_depth", .class_stems = "MoshiDepthDecoder", .main = kDepthDecoder, .scales = false,
      .rotary_layers = kNoRotaryLayer, .windows = Windows::every_layer},
+    // Codecs: convolutions of the sound come first, or of its codes.
     {.name = "mimi", .model_types = "mimi pocket_tts_audio_tokenizer", .class_stems = "Mimi PocketTTSAudioTokenizer", .pairing = kHalf, .main = kCodecEncoder, .more_stacks = kCodecAfter,
+     .mixed_input = "mimi pocket_tts_audio_tokenizer",
      .windows = Windows::every_layer},
     {.name = "kyutai_speech_to_text", .class_stems = "KyutaiSpeechToText", .pairing = kHalf, .main = kCachedWindow,
      .windows = Windows::every_layer},
     {.name = "mimi_encoder", .model_types = "mimi_encoder pocket_tts_audio_tokenizer_encoder",
      .class_stems = "MimiEncoder PocketTTSAudioTokenizerEncoder", .pairing = kHalf, .main = kCodecEncoder,
-     .windows = Windows::every_layer},
+     .mixed_input = "mimi_encoder pocket_tts_audio_tokenizer_encoder", .windows = Windows::every_layer},
     {.name = "mimi_decoder", .model_types = "mimi_decoder pocket_tts_audio_tokenizer_decoder",
      .class_stems = "MimiDecoder PocketTTSAudioTokenizerDecoder", .pairing = kHalf, .main = kCodecDecoder,
-     .windows = Windows::every_layer},
+     .mixed_input = "mimi_decoder pocket_tts_audio_tokenizer_decoder", .windows = Windows::every_layer},
     {.name = "pocket_tts", .class_stems = "PocketTTS", .pairing = kHalf},
     {.name = "gradium_phonon_tts", .class_stems = "GradiumPhononTTS", .pairing = kHalf},
     {.name = "canary_decoder", .class_stems = "CanaryDecoder", .main = kCanaryStack, .scales = false,
@@ -101,7 +104,7 @@ std::span<const Family> audio_decoders_families() noexcept {
      .undecided = "Shaw's terms in scores and values are nothing beyond window_size, and not those of the last "
          "distance; a plan cannot hold that", .needs_length = false},
     {.name = "xcodec2", .model_types = "xcodec2 neucodec", .class_stems = "Xcodec2 NeuCodec", .pairing = kHalf,
-     .main = kBothWaysDecoder},
+     .main = kBothWaysDecoder, .mixed_input = "xcodec2 neucodec"},
     {.name = "csm", .class_stems = "Csm", .pairing = kHalf},
     {.name = "csm_depth_decoder_model", .class_stems = "CsmDepthDecoder", .pairing = kHalf, .main = kDepthDecoder},
   };

@@ -22,9 +22,9 @@ constexpr InputRule kPegasusXSines{.kind = InputKind::sinusoidal,
                                    .scaled = true};
 constexpr MaskRule kPegasusXMask{
     .kind = MaskKind::sparse,
-    .detail =
-        "blocks of block_size tokens, in every second layer shifted by half of one "
-        "(stagger_local_blocks); num_global_tokens learned tokens see and are seen by all"};
+    .detail = {"blocks of block_size tokens, in every second layer shifted by half of one "
+               "(stagger_local_blocks); num_global_tokens learned tokens see and are seen by all",
+               Sees::by_blocks}};
 constexpr StackRule kPegasusXEncoder{
     .name = "encoder", .mask = kPegasusXMask, .input = kPegasusXSines, .own_keys = kEncoderKeys};
 constexpr StackRule kPegasusXDecoder{.input = kPegasusXSines, .cross = kEach, .own_keys = kDecoderKeys};

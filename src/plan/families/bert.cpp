@@ -28,7 +28,7 @@ constexpr InputRule kSinesOrTable{.kind = InputKind::sinusoidal, .learned_unless
 constexpr MaskRule kModernbertMask{.kind = MaskKind::bidirectional, .window_spans_both = true};
 constexpr MaskRule kCausalIfSaid{.kind = MaskKind::bidirectional, .causal_if = &keys::kCausal};
 constexpr MaskRule kXlnetMask{.kind = MaskKind::bidirectional,
-                              .detail = "a permutation mask may be given per call",
+                              .detail = {"a permutation mask may be given per call", Sees::beyond_window},
                               .causal_if = &keys::kAttentionKind,
                               .evenly_if = &keys::kSameLength};
 constexpr StackRule kBertStack{.name = "encoder",

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "plan/families/family.h"
-#include "plan/layers/mask_details.h"
 
 // Below "of engines": the configuration classes and models of those names in vLLM, SGLang and lmdeploy
 // (tests/facts/engine_families.tsv says which file of each).
@@ -28,19 +27,23 @@ constexpr Few<OtherPlace, kMostOthers> kInstructblipOthers{
 // LLaVA's first files name their tower, and say nothing of it.
 constexpr OtherPlace kNamedTower{.object = "mm_vision_tower", .type = "vision", .is_sign = true, .is_name = true};
 
-constexpr ImageMask kImagesSeeEachOther{.detail = "the tokens of all images see each other both ways"};
+constexpr ImageMask kImagesSeeEachOther{
+    .detail = {"the tokens of all images see each other both ways", Sees::beyond_window}};
 constexpr ImageMask kImageSeesItself{.detail = kImageWithinWindow};
 
 // The same layers, run again over canvas_length tokens behind the text, see the canvas both ways and all before it.
-constexpr ImageMask kCanvas{.kind = MaskKind::sparse,
-                            .detail = "causal; the tokens of the canvas see each other both ways"};
+constexpr ImageMask kCanvas{
+    .kind = MaskKind::sparse,
+    .detail = {"causal; the tokens of the canvas see each other both ways", Sees::beyond_window}};
 
 // Image and prompt come first and are one prefix.
-constexpr ImageMask kImageAndPromptFirst{.kind = MaskKind::prefix,
-                                         .detail = "image and prompt see each other both ways, what follows is causal"};
+constexpr ImageMask kImageAndPromptFirst{
+    .kind = MaskKind::prefix,
+    .detail = {"image and prompt see each other both ways, what follows is causal", Sees::beyond_window}};
 
 // What follows the prefix is another stack's (pi0's actions).
-constexpr ImageMask kAllIsPrefix{.kind = MaskKind::prefix, .detail = "images and prompt see each other both ways"};
+constexpr ImageMask kAllIsPrefix{.kind = MaskKind::prefix,
+                                 .detail = {"images and prompt see each other both ways", Sees::beyond_window}};
 
 // Depths, poses, masks of images: what stands behind the backbone are convolutions.
 constexpr TextPlace kNoText{.objects = {}, .type = {}, .absent = true};

@@ -11,6 +11,7 @@
 #include <span>
 #include <string_view>
 
+#include "plan/facts/mask_words.h"
 #include "plan/keys/config_keys.h"
 #include "posenc/plan.h"
 
@@ -49,7 +50,7 @@ struct OtherPlace {
 // What an image in the prompt changes in the mask of a causal text stack.
 struct ImageMask {
   MaskKind kind = MaskKind::causal;
-  std::string_view detail = {};  // empty: nothing
+  MaskWords detail = {};
 };
 
 // At most so many, in the row itself.

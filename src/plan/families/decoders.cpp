@@ -28,7 +28,6 @@
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
 #include "plan/layers/layers.h"
-#include "plan/layers/mask_details.h"
 #include "plan/rope/keys.h"
 #include "plan/rope/scheme_choice.h"
 
@@ -118,8 +117,10 @@ constexpr StackRule kBltDecoder{.mask = kBytes,
                                 .cross = CrossAttention::first_block,
                                 .cross_detail = "bytes ask, each the patch before its own",
                                 .own_keys = kBltKeys};
-constexpr StackRule kInklingStack{.mask = {.detail = kKeysOfShortConvolution},
-                                  .score = {.kind = ScoreKind::distance_logits}};
+// Four short convolutions, of as many tokens as a key of the file says: of keys, of values, behind attention and the
+// MLP.
+constexpr StackRule kInklingStack{.score = {.kind = ScoreKind::distance_logits},
+                                  .mixing = {.tokens_before = std::nullopt, .outputs = true}};
 
 // q and k are normalised: 1 / head_dim.
 std::optional<Sourced<double>> over_head_dim(ConfigScope& scope, const AttentionShape& shape) {
@@ -129,12 +130,15 @@ std::optional<Sourced<double>> over_head_dim(ConfigScope& scope, const Attention
 // Dynamic mask attention, arXiv 2508.02124.
 constexpr StackRule kDogeStack{
     .mask = {.kind = MaskKind::sparse,
-             .detail = "causal; a number made of each value is added to its key's scores, and of more than "
-                       "keep_window_size keys those with the largest are seen",
+             .detail = {"causal; a number made of each value is added to its key's scores, and of more than "
+                        "keep_window_size keys those with the largest are seen",
+                        Sees::beyond_window},
              .window_of_past = true}};
 constexpr StackRule kPrefixStack{.mask = {.prefix_if = &keys::kPrefix}};
-constexpr StackRule kBaichuanM1Stack{.mask = {.detail = kKeysOfTokenBefore}};
-constexpr StackRule kZayaStack{.mask = {.detail = kKeysOfTwoConvolutions}};
+// Keys and values are made of a token and the one before it, by a convolution, before they rotate.
+constexpr StackRule kBaichuanM1Stack{.mixing = {.tokens_before = 1}};
+// Two convolutions of queries and keys; half of each value's channels are of the token before (v_proj_delayed).
+constexpr StackRule kZayaStack{.mixing = {.tokens_before = 2}};
 
 // qk_scale_factor / sqrt(head_dim): queries and keys are normalised, queries are multiplied by it.
 std::optional<Sourced<double>> muse_scale(ConfigScope& scope, const AttentionShape& shape) {
@@ -256,15 +260,16 @@ std::span<const Family> decoders_families() noexcept {
      .default_pattern = 6, .last_layer_full = true, .last_full_by_pattern = true, .query_scaling = QueryScaling::beam,
      .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
     {.name = "bitnet", .class_stems = "BitNet Bitnet", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
-    // Cuts bytes into patches where a byte is hard to tell.
+    // Beside blt_patcher: hashes of the bytes before a byte; patches of the encoder's bytes; bytes beside those.
+    // blt_patcher cuts bytes into patches where a byte is hard to tell.
     {.name = "blt_patcher", .class_stems = "BltPatcher", .pairing = kInterleaved, .windows = Windows::every_layer,
      .misleading_keys = "partial_rotary_factor"},
     {.name = "blt_global_transformer", .class_stems = "BltGlobalTransformer", .pairing = kInterleaved,
-     .main = kBltGlobal, .misleading_keys = "partial_rotary_factor"},
+     .main = kBltGlobal, .mixed_input = "blt_global_transformer", .misleading_keys = "partial_rotary_factor"},
     {.name = "blt_local_encoder", .class_stems = "BltLocalEncoder", .pairing = kInterleaved, .main = kBltEncoder,
-     .windows = Windows::every_layer, .misleading_keys = "partial_rotary_factor"},
+     .mixed_input = "blt_local_encoder", .windows = Windows::every_layer, .misleading_keys = "partial_rotary_factor"},
     {.name = "blt_local_decoder", .class_stems = "BltLocalDecoder", .pairing = kInterleaved, .main = kBltDecoder,
-     .windows = Windows::every_layer, .misleading_keys = "partial_rotary_factor"},
+     .mixed_input = "blt_local_decoder", .windows = Windows::every_layer, .misleading_keys = "partial_rotary_factor"},
     {.name = "chameleon", .class_stems = "Chameleon", .pairing = kHalf, .qk_norm = QkNormRule{kLayerNormPerHead},
      .misleading_keys = "partial_rotary_factor"},
     {.name = "codeshell", .class_stems = "CodeShell", .pairing = kHalf,

@@ -1,9 +1,9 @@
 // DeepSeek, and decoders of others with its latent attention. One row a family. Facts: the transformers 5.23.0 class
 // named by the stem; but of
 //   dots_vlm: SGLang configs/dots_vlm.py. plm: llama.cpp conversion/plm.py and its graph. sarvam_mla: vLLM sarvam.py.
-//   longcat_flash_ngram: vLLM longcat_flash_ngram.py. pangu_ultra_moe: vLLM openpangu.py.
-//   youtu_llm: mlx-lm youtu_llm.py. DeepseekV3BidirectionalModel: vLLM deepseek_v2.py. KimiK3Linear: SGLang kimi_k3.py.
-//   deepseek-native: inference/model.py of deepseek-ai/DeepSeek-V3.
+//   longcat_flash_ngram: vLLM longcat_flash_ngram.py; rows for each n-gram that ends with the token. pangu_ultra_moe:
+//   vLLM openpangu.py. youtu_llm: mlx-lm youtu_llm.py. DeepseekV3BidirectionalModel: vLLM deepseek_v2.py. KimiK3Linear:
+//   SGLang kimi_k3.py. deepseek-native: inference/model.py of deepseek-ai/DeepSeek-V3.
 #include <cmath>
 
 #include "plan/facts/plan_limits.h"
@@ -80,7 +80,7 @@ std::span<const Family> deepseek_families() noexcept {
      .kinds = Kinds::numbered, .rotary_layers = RotaryLayers::no_layer},
     {.name = "longcat_flash", .model_types = "longcat_flash longcat_flash_ngram",
      .class_stems = "LongcatFlash LongcatFlashNgram", .pairing = kInterleaved, .main = kLongcatStack,
-     .latent = true, .two_attentions = true, .softmax_scale = longcat_scale, .misleading_keys = "partial_rotary_factor"},
+     .latent = true, .mixed_input = "longcat_flash_ngram", .two_attentions = true, .softmax_scale = longcat_scale, .misleading_keys = "partial_rotary_factor"},
     // Its YaRN has a factor of 1 and one mscale for both places: no rule.
     {.name = "pangu_ultra_moe", .class_stems = "PanguUltraMoE", .pairing = kInterleaved, .latent = true, .scales = false,
      .misleading_keys = kQwenMisleads},

@@ -29,6 +29,9 @@ std::optional<Sourced<double>> falcon_h1_scale(ConfigScope& scope, const Attenti
   return Sourced<double>{factor.value * (1 / std::sqrt(static_cast<double>(shape.head_dim.value))), factor.from};
 }
 
+// A Mamba mixer reads what attention reads, in every layer.
+constexpr StackRule kFalconH1Stack{.mixing = {.beside = LayerKind::state_space}};
+
 }  // namespace
 
 std::span<const Family> falcon_families() noexcept {
@@ -39,7 +42,7 @@ std::span<const Family> falcon_families() noexcept {
     // The 40B's first files: heads of keys and values by n_head_kv, as with new_decoder_architecture.
     {.name = "refined_web", .model_types = "RefinedWeb", .class_stems = "RW", .pairing = kHalf, .scheme = falcon_scheme,
      .misleading_keys = "partial_rotary_factor", .needs_length = false},
-    {.name = "falcon_h1", .class_stems = "FalconH1", .pairing = kHalf, .softmax_scale = falcon_h1_scale,
+    {.name = "falcon_h1", .class_stems = "FalconH1", .pairing = kHalf, .main = kFalconH1Stack, .softmax_scale = falcon_h1_scale,
      .misleading_keys = "partial_rotary_factor"},
     {.name = "falcon_perception", .class_stems = "FalconPerception", .pairing = kInterleaved, .width = Width::half_head,
      .scales = false,

@@ -244,6 +244,7 @@ struct Family {
   bool leaves_values_rotated = false;  // then: it is not
   bool channel_scale = false;          // a learned factor for each channel of q
 
+  Names mixed_input = {};  // model types whose first layer is given what is made of several tokens (FedBy)
   Kinds kinds = Kinds::attention;
   bool rotates_crossing = false;  // Kinds::crossing: queries and what they look at rotate too (Moss VL)
   bool cycles = false;  // the file counts the blocks of one module, which is run so often, but where it counts both

@@ -8,13 +8,15 @@ namespace posenc::plan {
 namespace {
 
 constexpr OwnKey kRecurrentGemmaKeys[] = {{&keys::kWindow, "sliding_window attention_window_size"}};
-constexpr StackRule kRecurrentGemmaStack{.own_keys = kRecurrentGemmaKeys};
+// RG-LRU (arXiv 2402.19427) multiplies what enters its state by sqrt(1 - a^2), at position 0 by 1.
+constexpr StackRule kRecurrentGemmaStack{.own_keys = kRecurrentGemmaKeys, .begins_apart = true};
 constexpr StackRule kGemmaEncoder{.name = "encoder", .mask = kBothWays};
 constexpr StackRule kGemmaCrossDecoder{.cross = kEach};
 constexpr MaskRule kLeansAhead{.kind = MaskKind::bidirectional, .window_leans_ahead = true};
 constexpr StackRule kMergedDecoder{
     .mask = {.kind = MaskKind::sparse,
-             .detail = "causal; and in the same softmax all of the encoder's tokens, whose keys do not rotate",
+             .detail = {"causal; and in the same softmax all of the encoder's tokens, whose keys do not rotate",
+                        Sees::beyond_window},
              .window_of_past = true}};
 constexpr StackRule kT5Gemma2Encoder{.name = "encoder", .mask = kLeansAhead};
 // The state of the robot, then actions: layer by layer behind the KV cache of the text stack.
@@ -22,7 +24,8 @@ constexpr StackRule kActions{
     .name = "actions",
     .mask = {
         .kind = MaskKind::sparse,
-        .detail = "all of the text stack's keys of the same layer; causal, but the actions see each other both ways"}};
+        .detail = {"all of the text stack's keys of the same layer; causal, but the actions see each other both ways",
+                   Sees::beyond_window}}};
 
 constexpr OwnKey kRnj1Keys[] = {{&keys::kChunk, "sliding_window"}};
 constexpr StackRule kRnj1Stack{.own_keys = kRnj1Keys};

@@ -23,8 +23,9 @@ constexpr InputRule kCtrlSines{
     .kind = InputKind::sinusoidal, .convention = SinusoidConvention::marian, .always_scaled = true};
 constexpr StackRule kCtrlStack{.input = kCtrlSines, .own_keys = kPlainHeads};
 constexpr StackRule kFilterStack{.name = "encoder", .mask = kBothWays};
-constexpr MaskRule kImageFirst{.kind = MaskKind::prefix,
-                               .detail = "image tokens first, they see each other, text is causal"};
+constexpr MaskRule kImageFirst{
+    .kind = MaskKind::prefix,
+    .detail = {"image tokens first, they see each other, text is causal", Sees::beyond_window}};
 constexpr ScoreRule kAlibiColumn{.kind = ScoreKind::alibi, .form = AlibiForm::column};
 constexpr StackRule kBloomStack{.score = kAlibiColumn, .own_keys = kPlainHeads};
 constexpr StackRule kGpt2Stack{.input = kTable, .cross = CrossAttention::by_flag, .own_keys = kPlainHeads};

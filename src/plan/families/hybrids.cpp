@@ -10,7 +10,8 @@ namespace posenc::plan {
 namespace {
 
 constexpr OwnKey kZambaKeys[] = {{&keys::kHeadDim, "attention_head_dim"}};
-constexpr StackRule kZambaStack{.own_keys = kZambaKeys};
+// Behind the attention that several layers share stands the layer's Mamba mixer.
+constexpr StackRule kZambaStack{.own_keys = kZambaKeys, .mixing = {.beside = LayerKind::state_space}};
 
 // Each channel is a head of its own, whose past fades by a learned factor a step (arXiv 2305.13048).
 constexpr OwnKey kRwkvKeys[] = {{&keys::kHeads, "attention_hidden_size", "hidden_size"},

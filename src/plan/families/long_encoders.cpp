@@ -9,7 +9,8 @@ namespace {
 constexpr InputRule kAxesOrTable{.kind = InputKind::axial, .learned_unless = &keys::kAxial};
 constexpr MaskRule kLongformerMask{
     .kind = MaskKind::sparse,
-    .detail = "window to both sides, tokens chosen per call see and are seen by all, with their own projections",
+    .detail = {"window to both sides, tokens chosen per call see and are seen by all, with their own projections",
+               Sees::beyond_window},
     .window_spans_both = true};
 constexpr StackRule kLongformerStack{
     .name = "encoder", .mask = kLongformerMask, .input = kPaddedTypedTable, .own_keys = kPlainHeads};
@@ -34,22 +35,27 @@ constexpr InputRule kTypedTableFrom2{
 constexpr SparseWord kBigBirdBlocks{
     .key = &keys::kPattern,
     .word = "block_sparse",
-    .detail =
+    .detail = {
         "blocks of block_size tokens: the own, the two beside it, the first, the last, and num_random_blocks drawn "
-        "at random; the first and the last see all"};
+        "at random; the first and the last see all",
+        Sees::by_blocks}};
 constexpr MaskRule kBigBirdMask{
     .kind = MaskKind::bidirectional, .causal_if = &keys::kIsDecoder, .sparse_if = kBigBirdBlocks};
 constexpr MaskRule kBigBirdPegasusMask{.kind = MaskKind::bidirectional, .sparse_if = kBigBirdBlocks};
 constexpr MaskRule kLedMask{
     .kind = MaskKind::sparse,
-    .detail = "window to both sides, tokens chosen per call see and are seen by all, with their own projections",
+    .detail = {"window to both sides, tokens chosen per call see and are seen by all, with their own projections",
+               Sees::beyond_window},
     .window_spans_both = true};
-constexpr MaskRule kLandmarks{.kind = MaskKind::bidirectional,
-                              .detail = "approximated by landmarks, with a convolution over values beside it"};
+constexpr MaskRule kLandmarks{
+    .kind = MaskKind::bidirectional,
+    .detail = {"approximated by landmarks, with a convolution over values beside it", Sees::beyond_window}};
 constexpr MaskRule kHashes{
     .kind = MaskKind::bidirectional,
-    .detail = "approximated by hashing; where conv_window is given, a convolution over values too"};
-constexpr MaskRule kResolutions{.kind = MaskKind::bidirectional, .detail = "approximated by blocks at two resolutions"};
+    .detail = {"approximated by hashing; where conv_window is given, a convolution over values too",
+               Sees::beyond_window}};
+constexpr MaskRule kResolutions{.kind = MaskKind::bidirectional,
+                                .detail = {"approximated by blocks at two resolutions", Sees::by_blocks}};
 constexpr StackRule kBigBirdStack{.name = "encoder",
                                   .mask = kBigBirdMask,
                                   .input = kScaledTypedTable,

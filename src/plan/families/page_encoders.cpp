@@ -66,9 +66,9 @@ constexpr OwnKey kMobilebertKeys[] = {
 constexpr StackRule kMobilebertStack{
     .name = "encoder", .mask = kBothWays, .input = kTypedRows, .own_keys = kMobilebertKeys};
 constexpr MaskRule kBesideConvolution{.kind = MaskKind::bidirectional,
-                                      .detail =
-                                          "as many heads more are a convolution of values, whose kernel is made "
-                                          "of each token"};
+                                      .detail = {"as many heads more are a convolution of values, whose kernel is made "
+                                                 "of each token",
+                                                 Sees::beyond_window}};
 constexpr StackRule kConvbertStack{
     .name = "encoder", .mask = kBesideConvolution, .input = kTypedRows, .own_keys = kPlainHeads};
 
@@ -85,13 +85,11 @@ AttentionShape convbert_shape(ConfigScope& scope, AttentionShape shape) {
 
 // ---- CANINE: characters, one layer in chunks; molecules of downsampling_rate characters; characters again ----
 constexpr OwnKey kCharacterKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kLength, "num_hash_buckets"}};
-constexpr MaskRule kCharacterChunks{.kind = MaskKind::sparse,
-                                    .detail = "both ways, within chunks of local_transformer_stride characters"};
-constexpr StackRule kCharacters{.name = "characters",
-                                .mask = kCharacterChunks,
-                                .input = kTypedRows,
-                                .own_keys = kCharacterKeys,
-                                .fixed_layers = 1};
+constexpr MaskRule kCharacterChunks{
+    .kind = MaskKind::sparse,
+    .detail = {"both ways, within chunks of local_transformer_stride characters", Sees::by_blocks}};
+constexpr StackRule kCharacters{
+    .name = "characters", .mask = kCharacterChunks, .input = kTypedRows, .own_keys = kCharacterKeys, .fixed_layers = 1};
 constexpr MaskRule kCharactersAgain{.kind = MaskKind::bidirectional};
 constexpr StackRule kLastCharacters{
     .name = "last_characters", .mask = kCharactersAgain, .own_keys = kPlainHeads, .fixed_layers = 1};
@@ -102,9 +100,9 @@ constexpr const StackRule* kBothCharacters[] = {&kCharacters, &kLastCharacters};
 constexpr StackRule kPlainCausal{.name = "text", .input = kTable, .own_keys = kPlainHeads};
 constexpr OwnKey kBlipKeys[] = {{&keys::kKvHeads}, {&keys::kHeadDim}, {&keys::kAddCross, "is_decoder"}};
 constexpr MaskRule kBlipMask{.kind = MaskKind::bidirectional,
-                             .detail =
-                                 "causal where the class generates (BlipTextLMHeadModel, "
-                                 "BlipForConditionalGeneration)"};
+                             .detail = {"causal where the class generates (BlipTextLMHeadModel, "
+                                        "BlipForConditionalGeneration)",
+                                        Sees::as_masked}};
 constexpr StackRule kBlipStack{
     .name = "text", .mask = kBlipMask, .input = kTable, .cross = CrossAttention::by_flag, .own_keys = kBlipKeys};
 constexpr StackRule kBlipGenerator{

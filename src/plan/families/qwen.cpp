@@ -51,7 +51,8 @@ constexpr const StackRule* kMimoStacks[] = {&kMimoStack};
 constexpr StackRule kImageThenQueries{
     .name = "vision",
     .mask = {.kind = MaskKind::prefix,
-             .detail = "the patches of an image see each other both ways, the queries after them are causal"}};
+             .detail = {"the patches of an image see each other both ways, the queries after them are causal",
+                        Sees::beyond_window}}};
 
 Sourced<std::int64_t> sound_block(ConfigScope& scope) {
   return scope.required_integer(keys::kSoundBlock, {1, kMaxPosition});
@@ -128,8 +129,10 @@ std::span<const Family> qwen_families() noexcept {
     {.name = "qwen3_vl_moe", .model_types = "qwen3_vl_moe qwen3_vl_moe_text",
      .class_stems = "Qwen3VLMoe Qwen3VLMoeText", .pairing = kHalf, .axes = kQwen3Axes,
      .qk_norm = QkNormRule{kRmsPerHead}, .misleading_keys = "partial_rotary_factor"},
+    // Rows for each n-gram that ends with the token, with a convolution behind.
     {.name = "qwen4_exp_text", .class_stems = "Qwen4ExpText", .pairing = kHalf, .width = Width::partial_factor,
-     .axes = kQwen35Axes, .indexer = IndexerRule{IndexedLayers::typed, kHalf}, .kinds = Kinds::listed,
+     .axes = kQwen35Axes, .indexer = IndexerRule{IndexedLayers::typed, kHalf}, .mixed_input = "qwen4_exp_text",
+     .kinds = Kinds::listed,
      .default_pattern = 4, .qk_norm = QkNormRule{kRmsPerHead}},
     {.name = "qwen2_5_omni", .model_types = "qwen2_5_omni_text qwen2_5_omni_talker",
      .class_stems = "Qwen2_5OmniText Qwen2_5OmniTalker", .pairing = kHalf,

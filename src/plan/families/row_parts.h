@@ -65,7 +65,7 @@ inline constexpr StackRule kUnmaskedStack{.mask = kBothWays};
 // One that writes block after block, the tokens of a block in any order; how long they are is said per call.
 inline constexpr MaskRule kBlockByBlock{
     .kind = MaskKind::sparse,
-    .detail = "blocks of as many tokens as the call says: all of the own block and of those before"};
+    .detail = {"blocks of as many tokens as the call says: all of the own block and of those before", Sees::by_blocks}};
 inline constexpr StackRule kBlockwiseStack{.mask = kBlockByBlock};
 inline constexpr const StackRule* kSeesBothWays[] = {&kUnmaskedStack};
 inline constexpr Names kQwenMisleads{"rope_scaling rope_parameters partial_rotary_factor"};

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "plan/facts/mask_words.h"
 #include "plan/facts/sourced.h"
 #include "plan/keys/config_keys.h"
 #include "posenc/plan.h"
@@ -98,12 +99,12 @@ struct RelativeTypes {
 struct SparseWord {
   const Key* key = nullptr;
   std::string_view word{};
-  std::string_view detail{};
+  MaskWords detail{};
 };
 
 struct MaskRule {
   MaskKind kind = MaskKind::causal;
-  std::string_view detail{};
+  MaskWords detail{};
   const Key* causal_if = nullptr;          // a flag, or XLNet's "uni"
   const Key* both_ways_without = nullptr;  // a flag: false lets the tokens of a causal stack see both ways
   const Key* evenly_if = nullptr;          // a flag, where causal: each token sees as many keys as the others (XLNet)
@@ -152,6 +153,8 @@ struct StackRule {
   bool cross_by_heads = false;         // cross attention has no KV groups, and is scaled by 1 / sqrt(heads)
   bool cross_sizes = false;  // cross attention has heads and channels of its own: cross_num_attention_heads, ...
   std::span<const OwnKey> own_keys = {};
+  Mixing mixing = {};               // of layers that attend
+  bool begins_apart = false;        // LayerPlan's, of those that hold a state
   bool sees_no_window = false;      // though the family has windows: they are the encoder's
   std::int64_t fixed_layers = 0;    // the class has so many, whatever keys say
   const Key* present_if = nullptr;  // a flag; false: there is no such stack

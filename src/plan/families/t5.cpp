@@ -30,9 +30,10 @@ constexpr OwnKey kLongT5DecoderKeys[] = {{&keys::kLayers, "num_decoder_layers", 
 constexpr SparseWord kSummaries{
     .key = &keys::kPattern,
     .word = "transient-global",
-    .detail =
+    .detail = {
         "a window to both sides, and a summary of each block of global_block_size tokens, whose scores have a table "
-        "of their own"};
+        "of their own",
+        Sees::by_blocks}};
 constexpr MaskRule kLongT5Mask{.kind = MaskKind::bidirectional, .sparse_if = kSummaries};
 constexpr StackRule kLongT5EncoderStack{
     .name = "encoder", .mask = kLongT5Mask, .score = kSharedT5, .own_keys = kLongT5EncoderKeys};

@@ -45,16 +45,18 @@ constexpr StackRule kInformerEncoder{
     .mask = {.kind = MaskKind::bidirectional,
              .sparse_if = {.key = &keys::kPattern,
                            .word = "prob",
-                           .detail = "the queries whose scores with keys drawn at random stand out most see all keys; "
-                                     "the others get the mean of all values"}},
+                           .detail = {"the queries whose scores with keys drawn at random stand out most see all keys; "
+                                      "the others get the mean of all values",
+                                      Sees::beyond_window}}},
     .input = kSeriesSines,
     .own_keys = kSeriesEncoderKeys};
 constexpr StackRule kInformerDecoder{
-    .mask = {.sparse_if = {.key = &keys::kPattern,
-                           .word = "prob",
-                           .detail =
-                               "causal for the queries whose scores with keys drawn at random stand out most; the "
-                               "others get the sum of all values up to theirs"}},
+    .mask =
+        {.sparse_if = {.key = &keys::kPattern,
+                       .word = "prob",
+                       .detail = {"causal for the queries whose scores with keys drawn at random stand out most; the "
+                                  "others get the sum of all values up to theirs",
+                                  Sees::beyond_window}}},
     .input = kSinesAfterContext,
     .cross = kEach,
     .own_keys = kSeriesDecoderKeys};
@@ -98,10 +100,11 @@ std::span<const Family> time_series_families() noexcept {
      .scales = false, .rotary_layers = kNoRotaryLayer,
      .undecided = "whole series are added up at the delays where they resemble themselves, in place of attention to "
          "single tokens; a plan cannot hold that", .needs_length = false},
+    // Patches, normalised by the mean and deviation of the series so far.
     {.name = "timesfm", .class_stems = "TimesFm", .main = kTimesFmStack, .scales = false, .channel_scale = true,
-     .rotary_layers = kNoRotaryLayer, .softmax_scale = over_ln2, .needs_length = false},
+     .mixed_input = "timesfm", .rotary_layers = kNoRotaryLayer, .softmax_scale = over_ln2, .needs_length = false},
     {.name = "timesfm2_5", .class_stems = "TimesFm2_5", .pairing = kHalf, .channel_scale = true,
-     .qk_norm = QkNormRule{kWeightedRmsAfterRotation}, .softmax_scale = over_ln2},
+     .mixed_input = "timesfm2_5", .qk_norm = QkNormRule{kWeightedRmsAfterRotation}, .softmax_scale = over_ln2},
     {.name = "decision_transformer", .class_stems = "DecisionTransformer",
      .own_names = "n_embd n_head n_layer n_positions", .main = kDecisionStack, .scales = false,
      .rotary_layers = kNoRotaryLayer, .scale = Scale::switched},

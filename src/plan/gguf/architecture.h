@@ -115,6 +115,7 @@ struct GgufArchitecture {
   GgufPresence learned = GgufPresence::never;  // position_embd.weight
   GgufStates states = GgufStates::none;
   LayerKind state_kind = LayerKind::state_space;
+  Mixing mixing = {};    // of layers that attend
   bool indexer = false;  // a second rotation, in the indexer that picks keys
 
   bool factors = false;             // its models may carry rope_freqs.weight or LongRoPE's lists

@@ -111,7 +111,7 @@ constexpr GgufArchitecture kArchitectures[] = {
     {.name = "mamba", .rotation = GgufRotation::none, .states = GgufStates::every_layer},
     {.name = "mamba2", .rotation = GgufRotation::none, .states = GgufStates::every_layer},
     {.name = "jamba", .rotation = GgufRotation::none, .states = GgufStates::no_kv_heads},
-    {.name = "falcon-h1", .rotation = GgufRotation::neox},
+    {.name = "falcon-h1", .rotation = GgufRotation::neox, .mixing = {.beside = LayerKind::state_space}},
     {.name = "xverse", .rotation = GgufRotation::norm},
     {.name = "command-r", .rotation = GgufRotation::norm, .qk_norm = kLayerPerHeadIfThere},
     {.name = "cohere2", .rotation = GgufRotation::norm, .windows = GgufWindows::required, .period = 4,

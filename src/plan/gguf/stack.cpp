@@ -32,7 +32,8 @@ class StackReader {
   StackFacts read() {
     StackFacts stack{.name = row_.encoder ? "encoder" : "decoder",
                      .count_from = facts_.count_from,
-                     .trained_length = facts_.trained_length};
+                     .trained_length = facts_.trained_length,
+                     .fed_by = row_.encoder ? FedBy::not_said : FedBy::tokens};
     read_input(stack);
     read_shared_facts();
     for (std::size_t i = 0; i < facts_.layers.size() && !scope_.failed(); ++i) {
@@ -139,6 +140,7 @@ class StackReader {
     }
     add_scores(facts, index, layer);
     add_mask(facts, layer);
+    if (row_.mixing != Mixing{}) layer.set(facts::kMixing, row_.mixing, by_row());
     return layer;
   }
 
@@ -247,6 +249,7 @@ class StackReader {
     if (row_.indexer && facts.rotates) {
       mask.kind = MaskKind::sparse;
       mask.detail = chosen_;
+      mask.beyond_window = mask.by_indexer = true;
     }
     if (!facts.slides) {
       return layer.set(std::move(mask), {{"mask/kind", causal_.from}, {"mask/window", facts_.slides_from}});
@@ -335,7 +338,8 @@ StackFacts t5_encoder(const GgufScope& scope, const GgufLayers& facts, T5Bias bi
 // `blocks`: nothing where there are as many as in the encoder.
 StackFacts t5_decoder(const GgufScope& scope, const GgufLayers& facts, const Setting<std::int64_t>& blocks,
                       T5Bias bias) {
-  StackFacts stack{.name = "decoder", .count_from = blocks.value ? blocks.from : facts.count_from};
+  StackFacts stack{
+      .name = "decoder", .count_from = blocks.value ? blocks.from : facts.count_from, .fed_by = FedBy::tokens};
   bias.bidirectional = false;
   bias.table_per_layer = table_per_layer(scope, "dec");
   const LayerFacts self = t5_layer(scope, facts, MaskKind::causal, bias);

@@ -195,7 +195,7 @@ Fact FactTree::fact(const Rotate& what) {
 
 Fact layer_facts(const LayerPlan& layer) {
   FactTree tree;
-  tree.field("kind", layer.kind);
+  kind_fields(tree, layer);
   attention_fields(tree, layer);
   return tree.take();
 }

@@ -337,6 +337,15 @@ void fields(auto& v, Is<Mask> auto& s) {
   v.nullable("window", s.window);
   v.nullable("chunk", s.chunk, at_least(1));
   v.text("detail", s.detail);
+  v.unless("beyond_window", s.beyond_window, false);
+  v.unless("by_blocks", s.by_blocks, false);
+  v.unless("by_indexer", s.by_indexer, false);
+}
+
+void fields(auto& v, Is<Mixing> auto& s) {
+  v.nullable("tokens_before", s.tokens_before, at_least(0));
+  v.field("outputs", s.outputs);
+  v.nullable("beside", s.beside);
 }
 
 void fields(auto& v, Is<Added> auto& s) {
@@ -346,7 +355,13 @@ void fields(auto& v, Is<Added> auto& s) {
   v.field("scheme", s.scheme);
 }
 
-// What a layer has beyond its index and kind. A size of 0 is one that is not known.
+// What layers of every kind have beside their index.
+void kind_fields(auto& v, Is<LayerPlan> auto& s) {
+  v.field("kind", s.kind);
+  v.unless("begins_apart", s.begins_apart, false);
+}
+
+// What a layer has beyond that. A size of 0 is one that is not known.
 void attention_fields(auto& v, Is<LayerPlan> auto& s) {
   v.field("heads", s.heads, at_least(0));
   v.field("kv_heads", s.kv_heads, at_least(0));
@@ -354,6 +369,7 @@ void attention_fields(auto& v, Is<LayerPlan> auto& s) {
   v.field("value_dim", s.value_dim, at_least(0));
   v.nullable("kv_from", s.kv_from, at_least(0));
   v.nullable("compression", s.compression, at_least(1));
+  v.unless("mixing", s.mixing, {});
   v.field("softmax_scale", s.softmax_scale);
   v.field("channel_scale", s.channel_scale);
   v.nullable("soft_cap", s.soft_cap);
@@ -370,6 +386,7 @@ void attention_fields(auto& v, Is<LayerPlan> auto& s) {
 
 void fields(auto& v, Is<Stack> auto& s) {
   v.field("name", s.name, at_most_bytes(256));
+  v.unless("fed_by", s.fed_by, FedBy::not_said);
   v.unless("known", s.known, true);
   v.unless("unknown", s.unknown, {});
   v.field("input", s.input);

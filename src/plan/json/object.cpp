@@ -150,8 +150,8 @@ void ObjectReader::read(const io::JsonValue& value, LayerPlan& to, Range) {
   }
   ObjectReader layer(value, reading_);
   layer.field("index", to.index, at_least(0));
-  layer.field("kind", to.kind);
-  const bool has_more = to.kind == LayerKind::linear_attention && value.size() > 2;
+  kind_fields(layer, to);
+  const bool has_more = to.kind == LayerKind::linear_attention && value.size() > (to.begins_apart ? 3 : 2);
   if (must_attend(to.kind) || has_more) {
     attention_fields(layer, to);
     const bool has_sizes = to.heads > 0 && to.kv_heads > 0 && to.head_dim > 0 && to.value_dim > 0;

@@ -54,6 +54,7 @@ class ObjectReader {
   template <typename T>
   void nullable(std::string_view key, std::optional<T>& to, Range range = {}) {
     const auto value = required(key);
+    to.reset();  // whatever it is by default
     if (value && !value->is_null()) read(*value, to.emplace(), range);
   }
   template <typename T>

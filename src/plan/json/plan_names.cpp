@@ -15,6 +15,7 @@ std::string_view name(QkNorm::Kind kind) noexcept { return plan::enum_name(kind)
 std::string_view name(QkNorm::Order order) noexcept { return plan::enum_name(order); }
 std::string_view name(QkNorm::Over over) noexcept { return plan::enum_name(over); }
 std::string_view name(QkNorm::Of of) noexcept { return plan::enum_name(of); }
+std::string_view name(FedBy fed_by) noexcept { return plan::enum_name(fed_by); }
 std::string_view name(AddedTo to) noexcept { return plan::enum_name(to); }
 std::string_view name(AddedHow how) noexcept { return plan::enum_name(how); }
 std::string_view name(PlaceOf of) noexcept { return plan::enum_name(of); }

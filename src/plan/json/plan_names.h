@@ -70,6 +70,10 @@ struct EnumNames<QkNorm::Of> {
   static constexpr NameArray<2> kNames{"queries_and_keys", "keys"};
 };
 template <>
+struct EnumNames<FedBy> {
+  static constexpr NameArray<3> kNames{"not_said", "tokens", "mixed_tokens"};
+};
+template <>
 struct EnumNames<AddedTo> {
   static constexpr NameArray<5> kNames{"queries", "keys", "queries_and_keys", "keys_and_values", "hidden_states"};
 };

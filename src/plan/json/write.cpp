@@ -24,6 +24,7 @@ bool has_index_and_kind_only(const LayerPlan& layer) {
   LayerPlan bare;
   bare.index = layer.index;
   bare.kind = layer.kind;
+  bare.begins_apart = layer.begins_apart;
   return layer == bare;
 }
 
@@ -35,6 +36,7 @@ namespace {
 using io::JsonLayout;
 using plan::attention_fields;
 using plan::fields;
+using plan::kind_fields;
 using plan::Range;
 
 // A visitor of fields.h that writes what it is shown.
@@ -135,7 +137,7 @@ class PlanWriter : public plan::OptionalFields<PlanWriter> {
     const bool is_short = plan::has_index_and_kind_only(layer);
     json_.begin_object(is_short ? JsonLayout::line : JsonLayout::lines);
     field("index", layer.index);
-    field("kind", layer.kind);
+    kind_fields(*this, layer);
     if (!is_short) attention_fields(*this, layer);
     json_.end_object();
   }

@@ -7,7 +7,6 @@
 
 #include "base/formatted.h"
 #include "plan/layers/layers.h"
-#include "plan/layers/mask_details.h"
 
 namespace posenc::plan {
 namespace {
@@ -17,6 +16,7 @@ namespace {
 struct StackMask {
   Sourced<MaskKind> kind{MaskKind::causal, {}};
   std::string detail;
+  Sees sees = Sees::as_masked;
   bool rotated_causal = false;  // a key made it so where the class does not by itself: the stack is a decoder then
   Setting<std::int64_t> block{};
 };
@@ -50,13 +50,15 @@ void read_evenness(ConfigScope& scope, const Key& key, StackMask& mask) {
   if (!even.value.value_or(false)) return;
   mask.kind = {MaskKind::sparse, even.from};
   mask.detail = "causal, every token sees as many keys as the others";
+  mask.sees = Sees::beyond_window;
 }
 
 void read_sparse_word(ConfigScope& scope, const SparseWord& rule, StackMask& mask) {
   const auto place = rule.key != nullptr ? scope.find(*rule.key) : std::nullopt;
   if (!place || scope.reader().string(*place) != rule.word) return;
   mask.kind = {MaskKind::sparse, place->from};
-  mask.detail = rule.detail;
+  mask.detail = rule.detail.text;
+  mask.sees = rule.detail.sees;
 }
 
 // Chunks of so many positions; of each its own and the ones before it.
@@ -68,6 +70,7 @@ void read_chunks(ConfigScope& scope, const MaskRule& rule, StackMask& mask) {
   mask.kind = {MaskKind::sparse, chunk.from};
   mask.detail = count < 0 ? formatted("all up to the end of the own chunk of {}", *chunk.value)
                           : formatted("the own chunk of {} and the {} before it", *chunk.value, count);
+  mask.sees = Sees::by_blocks;
 }
 
 // Fast Conformer's limited context (arXiv 2312.17279): a chunk is a frame and those ahead of it; of the chunks before
@@ -78,14 +81,18 @@ void read_lookahead(ConfigScope& scope, const Key& key, StackMask& mask) {
   const std::int64_t chunk = ahead.value + 1;
   mask.kind = {MaskKind::sparse, ahead.from};
   mask.detail = formatted("the own chunk of {} and the {} before it", chunk, (width.value - 1) / chunk);
+  mask.sees = Sees::by_blocks;
 }
 
 StackMask read_stack_mask(ConfigScope& scope) {
   const MaskRule& rule = scope.stack().mask;
-  StackMask mask{.kind = {rule.kind, family_default(scope.family())}, .detail = std::string(rule.detail)};
+  StackMask mask{.kind = {rule.kind, family_default(scope.family())},
+                 .detail = std::string(rule.detail.text),
+                 .sees = rule.detail.sees};
   if (rule.by_call_without != nullptr && !scope.peek(*rule.by_call_without)) {
     mask.kind.value = MaskKind::sparse;
     mask.detail = "what the call's mask says, of which the file says nothing";
+    mask.sees = Sees::beyond_window;
     return mask;
   }
   if (rule.prefix_if != nullptr) {
@@ -93,6 +100,7 @@ StackMask read_stack_mask(ConfigScope& scope) {
     if (prefix.value.value_or(false)) {
       mask.kind = {MaskKind::prefix, prefix.from};
       mask.detail = "the prompt sees itself both ways, what follows is causal";
+      mask.sees = Sees::beyond_window;
       return mask;
     }
   }
@@ -157,6 +165,7 @@ Sourced<Mask> nearby(ConfigScope& scope, std::string_view kind) {
   const std::int64_t after = scope.required_integer(keys::kLocalAfter, kChunkCounts).value;
   Mask mask{.kind = MaskKind::sparse};
   mask.detail = chunks_seen(kind, length.value, before, after);
+  set_sees(Sees::by_blocks, mask);
   return {std::move(mask), length.from};
 }
 
@@ -169,6 +178,7 @@ Sourced<Mask> hashed(ConfigScope& scope, std::string_view kind) {
   mask.detail = formatted("{}{}, {} {}, chunks of {}{}{}, a token sees itself only when alone", kind, buckets(scope),
                           hashes, hashes == 1 ? "hash" : "hashes", length.value, neighbours(before, "before"),
                           neighbours(after, "after"));
+  set_sees(Sees::by_blocks, mask);
   return {std::move(mask), length.from};
 }
 
@@ -276,6 +286,7 @@ LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern,
   LayerMasks masks;
   masks.kind = std::move(stack.kind);
   masks.detail = std::move(stack.detail);
+  masks.sees = stack.sees;
   masks.rotated_causal = stack.rotated_causal;
   masks.block = std::move(stack.block);
   masks.window_from = pattern.window.from;
@@ -284,7 +295,7 @@ LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern,
   if (gemma_both_ways) masks.kind = {MaskKind::bidirectional, both.from};
 
   if (pattern.window.value && both.value == BothWays::images) {
-    masks.sliding_detail = {std::string(kImageWithinWindow), both.from};
+    masks.sliding_detail = {kImageWithinWindow, both.from};
   }
 
   read_chunk_masks(scope, pattern, masks);

@@ -125,6 +125,7 @@ struct OwnWindow {
 struct LayerMasks {
   Sourced<MaskKind> kind{MaskKind::causal, {}};
   std::string detail;            // of sparse and prefix masks
+  Sees sees = Sees::as_masked;   // what it comes to
   bool rotated_causal = false;   // by a key: the stack is a decoder then
   Setting<std::int64_t> block;   // MaskRule::block
   std::string blocks_from;       // what says which layers see more of them
@@ -133,7 +134,7 @@ struct LayerMasks {
   std::vector<OwnWindow> own_windows;
   Sourced<Mask> nearby;  // of Reformer's layers
   Sourced<Mask> hashed;
-  Sourced<std::string> sliding_detail;  // what sliding layers see besides
+  Sourced<MaskWords> sliding_detail;  // what sliding layers see besides
 };
 
 // Of a sliding layer, by LayerTraits::width and ahead.

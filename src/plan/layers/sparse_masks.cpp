@@ -81,9 +81,9 @@ std::string compressed(const Selection& selection, const LayerTraits& layer) {
                    selection.kept.value, layer.compression);
 }
 
-void set_mask(MaskKind kind, std::string detail, const std::string& from, LayerFacts& layer) {
+void set_mask(MaskKind kind, std::string detail, Sees sees, const std::string& from, LayerFacts& layer) {
   layer.set(facts::kMaskKind, kind, from);
-  layer.set(facts::kMaskDetail, std::move(detail), from);
+  layer.set_words(std::move(detail), sees, from);
 }
 
 }  // namespace
@@ -110,20 +110,22 @@ void refine_mask(ConfigScope& scope, const LayerPattern& pattern, const Selectio
                  LayerFacts& facts) {
   const Family& family = scope.family();
   if (layer.kind == LayerKind::cross_attention) {
-    set_mask(MaskKind::bidirectional, "image tiles, those that the call allows the token", family_default(family),
-             facts);
+    set_mask(MaskKind::bidirectional, "image tiles, those that the call allows the token", Sees::beyond_window,
+             family_default(family), facts);
   } else if (layer.type == LayerType::chunked && family.chunk_before_own && pattern.chunk.value) {
     set_mask(MaskKind::sparse, formatted("causal, the own chunk of {} and the one before it", *pattern.chunk.value),
-             pattern.chunk.from, facts);
+             Sees::by_blocks, pattern.chunk.from, facts);
   } else if (layer.block_sparse) {
-    set_mask(MaskKind::sparse, pattern.blocks_detail, pattern.blocks_from, facts);
+    set_mask(MaskKind::sparse, pattern.blocks_detail, Sees::by_blocks, pattern.blocks_from, facts);
   } else if (layer.compression > 0) {
-    set_mask(MaskKind::sparse, compressed(selection, layer), pattern.compression_from, facts);
+    set_mask(MaskKind::sparse, compressed(selection, layer), Sees::beyond_window, pattern.compression_from, facts);
   } else if (layer.choice != Choice::none) {
-    set_mask(MaskKind::sparse, chosen(selection, layer), selection.kept.from, facts);
+    const Sees sees = selection.block > 1 ? Sees::by_blocks : Sees::beyond_window;
+    set_mask(MaskKind::sparse, chosen(selection, layer), sees, selection.kept.from, facts);
+    facts.pick_keys();
   } else if (family.keeps_prompt && facts.layer().mask.window) {
-    set_mask(MaskKind::sparse, "causal, prompt keys always, generated keys within the window", family_default(family),
-             facts);
+    set_mask(MaskKind::sparse, "causal, prompt keys always, generated keys within the window", Sees::beyond_window,
+             family_default(family), facts);
   }
 }
 

@@ -106,14 +106,15 @@ void add_mask(ConfigScope& scope, const TextFacts& stack, const LayerTraits& tra
   if (traits.blocks_before > 0 || traits.blocks_after > 0) {
     Mask mask{.kind = MaskKind::sparse};
     mask.detail = chunks_seen("", masks.block.value.value_or(0), traits.blocks_before, traits.blocks_after);
+    set_sees(Sees::by_blocks, mask);
     layer.set(std::move(mask), {{"mask/kind", masks.blocks_from}, {"mask/detail", masks.block.from}});
     return;
   }
   if (masks.block.value) layer.set(facts::kChunk, masks.block);
-  if (slides && !masks.sliding_detail.value.empty()) {
-    layer.set(facts::kMaskDetail, masks.sliding_detail);
+  if (const MaskWords& words = masks.sliding_detail.value; slides && !words.text.empty()) {
+    layer.set_words(std::string(words.text), words.sees, masks.sliding_detail.from);
   } else if (!masks.detail.empty()) {
-    layer.set(facts::kMaskDetail, masks.detail, masks.kind.from);
+    layer.set_words(masks.detail, masks.sees, masks.kind.from);
   }
   refine_mask(scope, stack.pattern, stack.selection, traits, layer);
 }
@@ -124,12 +125,14 @@ std::optional<Number> unless_none(Number number, Number none) {
 }
 
 // Keys and values that are another layer's, made of several tokens, or rotated.
-void add_keys_and_values(const Family& family, const TextFacts& stack, const LayerTraits& traits, LayerFacts& layer) {
+void add_keys_and_values(const Family& family, const StackRule& rule, const TextFacts& stack, const LayerTraits& traits,
+                         LayerFacts& layer) {
   const std::int64_t none = -1;
   if (family.shares_kv) layer.set(facts::kKvFrom, unless_none(traits.kv_from, none), stack.pattern.kv_from);
   if (family.compressed_keys) {
     layer.set(facts::kCompression, unless_none<std::int64_t>(traits.compression, 0), stack.pattern.compression_from);
   }
+  if (rule.mixing != Mixing{}) layer.set(facts::kMixing, rule.mixing, family_default(family));
   if (family.rotates_values && !layer.layer().rotate.empty()) {
     layer.set(facts::kValue, RotatedValues{.inverse_on_output = !family.leaves_values_rotated}, family_default(family));
   }
@@ -155,7 +158,10 @@ LayerFacts read_text_layer(ConfigScope& scope, RopeDicts& dicts, const TextFacts
   const Family& family = scope.family();
   LayerFacts layer(traits.kind);
   if (family.kinds != Kinds::attention) layer.say("kind", stack.pattern.kinds_from);
-  if (!attends(traits.kind)) return layer;
+  if (!attends(traits.kind)) {
+    if (scope.stack().begins_apart) layer.set(facts::kBeginsApart, true, family_default(family));
+    return layer;
+  }
   const auto index = static_cast<std::size_t>(traits.shape);
   const AttentionShape& shape = stack.shapes[index];
   layer.set(facts::kHeads, shape.heads);
@@ -182,7 +188,7 @@ LayerFacts read_text_layer(ConfigScope& scope, RopeDicts& dicts, const TextFacts
   if (family.channel_scale) layer.scale_channels();
   add_scores(family, stack, traits, layer);
   add_mask(scope, stack, traits, layer);
-  add_keys_and_values(family, stack, traits, layer);
+  add_keys_and_values(family, scope.stack(), stack, traits, layer);
   return layer;
 }
 

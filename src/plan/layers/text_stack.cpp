@@ -163,6 +163,16 @@ void add_input(const SchemeChoice& scheme, InputStage input, StackFacts& stack) 
   stack.input_sources.push_back({"input/0", scheme.from});
 }
 
+// Decoders and a model's own text are given tokens. An encoder may be given patches or frames, behind convolutions.
+FedBy fed_by(const ConfigScope& scope, std::string_view name) {
+  const Family& family = scope.family();
+  // A file that names its class alone may be of any of the row's types.
+  const bool is_listed = family.mixed_input.contains(scope.model_type()) ||
+                         (!family.mixed_input.empty() && !family.model_types.contains(scope.model_type()));
+  if (is_listed) return FedBy::mixed_tokens;
+  return name == "decoder" || name == "text" ? FedBy::tokens : FedBy::not_said;
+}
+
 StackFacts read_stack(ConfigScope& scope) {
   StackFacts result;
   const Sourced<std::int64_t> layers = read_layer_count(scope);
@@ -196,6 +206,7 @@ StackFacts read_stack(ConfigScope& scope) {
   if (scope.reader().failed()) return result;
 
   result.name = facts.masks.rotated_causal ? "decoder" : scope.stack().name;
+  result.fed_by = fed_by(scope, result.name);
   add_input(facts.scheme, std::move(input), result);
   result.count_from = layers.from;
   read_layers(scope, dicts, facts, result.layers);

@@ -111,6 +111,7 @@ std::size_t set_window(const StackEdit& edit, const Assignment& assignment) {
     // Words beside a causal mask may be about its window: "..., within the window".
     if (!layer.mask.window && layer.mask.detail.find("the window") != std::string::npos) {
       layer.mask.detail.clear();
+      layer.mask.beyond_window = layer.mask.by_blocks = layer.mask.by_indexer = false;
       undescribed.push_back(place);
     }
   }
@@ -132,8 +133,8 @@ std::size_t set_chunk(const StackEdit& edit, const Assignment& assignment) {
 std::size_t set_mask_kind(const StackEdit& edit, const Assignment& assignment, MaskKind kind) {
   const Places layers = chosen_layers(edit);
   for (const std::size_t place : layers) {
-    edit.layer(place).mask.kind = kind;
-    edit.layer(place).mask.detail.clear();
+    Mask& mask = edit.layer(place).mask;
+    mask = {.kind = kind, .window = mask.window, .chunk = mask.chunk, .detail = {}};
   }
   forget_sources(edit.plan, edit.at, layers, "mask/detail");
   return told(edit, assignment, layers, "mask/kind");

@@ -383,17 +383,19 @@ void add_image_table(ConfigReader& reader, const ImageTable& table, Plan& plan) 
 void note_text_mask(std::string_view sees, Plan& plan) {
   if (sees.empty() || plan.stacks.empty()) return;
   for (LayerPlan& layer : plan.stacks.front().layers) {
-    if (layer.kind == LayerKind::attention) layer.mask = {.kind = MaskKind::sparse, .detail = std::string(sees)};
+    if (layer.kind == LayerKind::attention)
+      layer.mask = {.kind = MaskKind::sparse, .detail = std::string(sees), .beyond_window = true};
   }
 }
 
 void note_image_mask(const ImageMask& image, Plan& plan) {
   const auto sees = [](const Stack& stack) { return stack.name == "vision"; };
-  if (image.detail.empty() || plan.stacks.empty() || std::ranges::none_of(plan.stacks, sees)) return;
+  if (image.detail.text.empty() || plan.stacks.empty() || std::ranges::none_of(plan.stacks, sees)) return;
   for (LayerPlan& layer : plan.stacks.front().layers) {
     if (layer.kind != LayerKind::attention || layer.mask.kind != MaskKind::causal) continue;
     layer.mask.kind = image.kind;
-    layer.mask.detail = image.detail;
+    layer.mask.detail = image.detail.text;
+    set_sees(image.detail.sees, layer.mask);
   }
 }
 

@@ -157,6 +157,8 @@ void read_family_stack(ConfigReader& reader, const Place& object, const OtherPla
     if (!place.name.empty()) {
       one.name = stacks.size() == 1 ? std::string(place.name) : formatted("{}_{}", place.name, one.name);
     }
+    // What the wrapper's class gives it is its own, such as another stack's hidden states.
+    if (one.fed_by == FedBy::tokens && place.name != "text") one.fed_by = FedBy::not_said;
     add_stack(std::move(one), plan);
   }
 }

@@ -41,6 +41,7 @@ class ConfigScope {
   ConfigReader& reader() const noexcept { return reader_; }
   const Family& family() const noexcept { return family_; }
   const StackRule& stack() const noexcept { return stack_; }
+  std::string_view model_type() const noexcept { return model_type_; }
   Windows windows() const noexcept { return stack_.sees_no_window ? Windows::none : family_.windows; }
   const io::JsonValue& object() const noexcept { return object_; }
 

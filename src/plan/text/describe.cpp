@@ -154,6 +154,19 @@ std::string mask(const Mask& mask) {
   }
   if (mask.chunk) out += formatted(", chunks of {}", *mask.chunk);
   if (!mask.detail.empty()) out += ", " + mask.detail;
+  if (mask.beyond_window) out += ", keys beyond the window too";
+  if (mask.by_blocks) out += ", by blocks";
+  if (mask.by_indexer) out += ", by an indexer";
+  return out;
+}
+
+std::string mixing(const Mixing& mixing) {
+  std::string out;
+  const auto add = [&](std::string text) { out += (out.empty() ? "" : ", ") + std::move(text); };
+  if (!mixing.tokens_before) add("keys and values of tokens before too");
+  if (mixing.tokens_before.value_or(0) > 0) add(formatted("keys and values of {} before too", *mixing.tokens_before));
+  if (mixing.outputs) add("outputs of tokens before too");
+  if (mixing.beside) add(formatted("beside {}", name(*mixing.beside)));
   return out;
 }
 
@@ -177,7 +190,8 @@ std::string norm(const QkNorm& norm) {
 
 void add_run(TextLines& lines, const Stack& stack, const LayerRun& run, std::optional<std::int64_t> length) {
   const LayerPlan& layer = stack.layers[static_cast<std::size_t>(run.layers.front())];
-  lines.add(2, formatted("layers {} ({}): {}", selection(run), run.layers.size(), name(layer.kind)));
+  lines.add(2, formatted("layers {} ({}): {}{}", selection(run), run.layers.size(), name(layer.kind),
+                         layer.begins_apart ? ", position 0 apart" : ""));
   if (plan::has_index_and_kind_only(layer)) return;
   const std::string before = said(stack);
   const auto add = [&](std::string_view what, const std::string& text) {
@@ -190,6 +204,7 @@ void add_run(TextLines& lines, const Stack& stack, const LayerRun& run, std::opt
   if (stack.known || !layer.score.empty()) add("score", each(layer.score));
   if (stack.known || layer.value != ValueScheme{}) add("value", kind_and_fields(layer.value));
   add("mask", mask(layer.mask));
+  if (layer.mixing != Mixing{}) add("mixing", mixing(layer.mixing));
   add("logits", logits(layer));
   if (layer.qk_norm) add("q and k norm", norm(*layer.qk_norm));
   if (layer.query_scale != QueryScale{}) add("query scale", kind_and_fields(layer.query_scale));
@@ -223,6 +238,7 @@ void add_stack(TextLines& lines, const Stack& stack, std::optional<std::int64_t>
   lines.add(0, formatted("{}{}{}", stack.name, is_read ? ", " + size(stack) : "", stack.known ? "" : ", not known"));
   for (const std::string& fact : stack.unknown) lines.add(2, "not known: " + fact);
   if (stack.known || !stack.input.empty()) lines.add(2, said(stack) + "input: " + each(stack.input));
+  if (stack.fed_by == FedBy::mixed_tokens) lines.add(2, said(stack) + "fed by: " + std::string(name(stack.fed_by)));
   for (const LayerRun& run : layer_runs(stack)) add_run(lines, stack, run, length);
 }
 

@@ -185,6 +185,7 @@ void read_audio_chunks(ConfigScope& scope, Window own, TowerMasks& masks) {
   mask.window = Window{left.value - own.past, std::max<std::int64_t>(right.value - own.future, 0)};
   mask.kind = mask.window->future == 0 ? MaskKind::causal : MaskKind::bidirectional;
   mask.detail = formatted("computed in chunks of {} frames with {} before", chunk.value, left.value - 1);
+  set_sees(Sees::by_blocks, mask);
   masks.whole.sources = {{"mask/kind", right.from}, {"mask/window", left.from}, {"mask/detail", chunk.from}};
 }
 

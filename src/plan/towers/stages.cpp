@@ -113,6 +113,7 @@ TowerSight whole_grid(const Tower& tower, const Stage& stage, bool pooled_keys) 
   } else if (stage.reduction.value > 1) {
     sight.mask.detail = formatted("keys and values are made of {0} x {0} patches each", stage.reduction.value);
   }
+  if (!sight.mask.detail.empty()) sight.mixing.tokens_before.reset();
   if (!sight.mask.detail.empty()) sight.sources.push_back({"mask/detail", stage.reduction.from});
   return sight;
 }
@@ -272,6 +273,7 @@ LayerFacts shared_facts(ConfigScope& scope, const Tower& tower, const Stage& sta
 
 LayerFacts seeing(const TowerSight& sight, LayerFacts layer) {
   layer.set(sight.mask, sight.sources);
+  if (sight.mixing != Mixing{}) layer.set(facts::kMixing, sight.mixing, sight.sources.back().from);
   return layer;
 }
 

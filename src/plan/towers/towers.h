@@ -116,6 +116,7 @@ struct TowerSight {
   Mask mask;
   std::int64_t side = 0;             // 0: it leaves everything
   std::vector<FieldSource> sources;  // "mask/kind"
+  Mixing mixing{};                   // of pooled keys
 };
 
 struct TowerMasks {

@@ -185,12 +185,15 @@ std::string biases(const Stack& stack, const LayerPlan& layer) {
   return join(parts, "; ");
 }
 
-// Input, rotate, score, value and mask always; added, regions, norm and cache where a layer has them.
+// Input, rotate, score, value and mask always; fed by, added, regions, norm and cache where a layer has them.
 void add_stages(Page& page, const Plan& plan, const Stack& stack, const std::vector<Group>& groups) {
   std::vector<std::string> inputs;
   for (const InputScheme& input : stack.input) inputs.push_back(input_text(input));
   // Of a stack that is not known, what was not read is not called none.
   if (stack.known || !inputs.empty()) page.entry(2, "input", kTextAt, inputs.empty() ? "none" : join(inputs, "; "));
+  if (stack.fed_by == FedBy::mixed_tokens) {
+    page.entry(2, "fed by", kTextAt, "vectors that are made of several tokens each, before the first layer");
+  }
   add_statements(page, "added", groups, additions);
   add_statements(page, "rotate", groups, [&](const LayerPlan& l) {
     return stack.known || !l.rotate.empty() ? rotations(l, plan) : std::string();

@@ -445,6 +445,23 @@ std::string norm_text(const QkNorm& norm) {
                    norm.order == QkNorm::Order::before ? "before" : "after");
 }
 
+namespace {
+
+// "keys and values made of 2 tokens before theirs too; state space beside attention, with a state of all tokens"
+std::string mixing_text(const Mixing& mixing) {
+  std::string out;
+  const auto add = [&](std::string text) { out += (out.empty() ? "" : "; ") + std::move(text); };
+  if (!mixing.tokens_before) add("keys and values made of tokens before theirs too");
+  if (mixing.tokens_before.value_or(0) > 0) {
+    add(formatted("keys and values made of {} before theirs too", count(*mixing.tokens_before, "token")));
+  }
+  if (mixing.outputs) add("convolutions over tokens behind attention and the MLP");
+  if (mixing.beside) add(formatted("{} beside attention, with a state of all tokens", kind_text(*mixing.beside)));
+  return out;
+}
+
+}  // namespace
+
 std::string cache_text(const LayerPlan& layer) {
   std::string out;
   if (layer.kv_from) out = formatted("KV cache shared with layer {}", *layer.kv_from);
@@ -452,7 +469,8 @@ std::string cache_text(const LayerPlan& layer) {
     out += formatted("{}compressed keys, one for each {} tokens, at multiples of that", out.empty() ? "" : "; ",
                      *layer.compression);
   }
-  return out;
+  const std::string mixing = mixing_text(layer.mixing);
+  return out.empty() || mixing.empty() ? out + mixing : out + "; " + mixing;
 }
 
 // A window as configs have it counts the token itself: `sliding_window: w` is past w - 1.
@@ -471,6 +489,9 @@ std::string mask_text(const Mask& mask) {
   }
   if (mask.chunk) out += formatted(", in chunks of {} tokens", *mask.chunk);
   if (!mask.detail.empty()) out += formatted(" ({})", printable(excerpt(mask.detail)));
+  if (mask.detail.empty() && mask.beyond_window) out += ", keys beyond it too";
+  if (mask.detail.empty() && mask.by_blocks) out += ", by blocks of the sequence";
+  if (mask.detail.empty() && mask.by_indexer) out += ", picked by an indexer";
   return out;
 }
 
