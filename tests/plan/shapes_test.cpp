@@ -198,5 +198,50 @@ TEST(Shapes, of_a_gguf_file) {
   EXPECT_THAT(warnings(32, 8), ElementsAre(mismatch("blk.0.attn_k_norm.weight", "[8]", "16 weights")));
 }
 
+// Blocks that the tensors are of, and those that the file says: `attends` has tensors of attention.
+TEST(Shapes, count_the_blocks_of_a_gguf_file) {
+  struct Extra {
+    std::int64_t nextn = 0;
+    std::int64_t parts = 1;
+  };
+  const auto messages = [](std::uint32_t blocks, const std::vector<int>& attends, Extra extra = {}) {
+    GgufBuilder file;
+    file.text("general.architecture", "glm4moe")
+        .u32("glm4moe.block_count", blocks)
+        .u32("glm4moe.context_length", 128)
+        .u32("glm4moe.embedding_length", 64)
+        .u32("glm4moe.attention.head_count", 4)
+        .u32("glm4moe.rope.dimension_count", 16)
+        .f32("glm4moe.rope.freq_base", 1e4F);
+    if (extra.nextn > 0) file.u32("glm4moe.nextn_predict_layers", static_cast<std::uint32_t>(extra.nextn));
+    if (extra.parts > 1) file.u32("split.count", static_cast<std::uint32_t>(extra.parts)).u32("split.no", 0);
+    for (const int block : attends) {
+      file.zeros("blk." + std::to_string(block) + ".attn_q.weight", {64, 64});
+      file.zeros("blk." + std::to_string(block) + ".attn_output.weight", {64, 64});
+    }
+    const std::string bytes = file.bytes();
+    const Result<Plan> plan = read_plan(std::as_bytes(std::span(bytes)), "model.gguf");
+    EXPECT_TRUE(plan.ok()) << plan.error().message();
+    std::vector<std::string> out;
+    for (const Warning& warning : plan->warnings) {
+      if (warning.code == "shape-mismatch") out.push_back(warning.message);
+    }
+    return out;
+  };
+  EXPECT_THAT(messages(3, {0, 1, 2}), IsEmpty());
+  EXPECT_THAT(messages(3, {}), IsEmpty());
+  EXPECT_THAT(messages(2, {0, 1, 2, 3}),
+              ElementsAre("blk.2.attn_q.weight is of block 2, where glm4moe.block_count is 2: blocks from 0 to 1. So "
+                          "are 1 more."));
+  EXPECT_THAT(messages(5, {0, 1, 2}),
+              ElementsAre("There is no tensor of the attention of block 3, where glm4moe.block_count is 5. So are 1 "
+                          "more."));
+  EXPECT_THAT(messages(5, {0, 1, 2}, {.parts = 2}), IsEmpty());
+  // Blocks that predict further tokens are counted, and may be left out or not.
+  EXPECT_THAT(messages(3, {0, 1, 2}, {.nextn = 1}), IsEmpty());
+  EXPECT_THAT(messages(3, {0, 1}, {.nextn = 1}), IsEmpty());
+  EXPECT_THAT(messages(3, {0, 1, 2, 3}, {.nextn = 1}), testing::SizeIs(1));
+}
+
 }  // namespace
 }  // namespace posenc::test::shapes_test

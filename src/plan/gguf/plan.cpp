@@ -203,6 +203,7 @@ Result<Plan> read_gguf(io::ByteCursor& cursor, PlanSource source, const ReadOpti
   std::vector<Warning> warnings = scope.take_warnings();
   plan.warnings.insert(plan.warnings.end(), std::make_move_iterator(warnings.begin()),
                        std::make_move_iterator(warnings.end()));
+  std::ranges::move(judge_blocks(scope, plan), std::back_inserter(plan.warnings));
   std::ranges::move(judge_shapes(plan, shapes_of(*header)), std::back_inserter(plan.warnings));
   return plan;
 }

@@ -47,6 +47,10 @@ Result<GgufFactors> read_gguf_factors(io::ByteCursor& cursor, const io::GgufHead
 // The main stack first. After an error (scope.failed()) the result is void.
 std::vector<StackFacts> read_gguf_stacks(GgufScope& scope, const GgufFactors& factors);
 
+// ---- blocks.cpp: blocks that the tensors' names are of, and block_count ----
+
+std::vector<Warning> judge_blocks(const GgufScope& scope, const Plan& plan);
+
 // ---- layers.cpp: what each layer is, its heads, whether it slides and rotates ----
 
 struct GgufLayer {
