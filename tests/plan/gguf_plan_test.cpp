@@ -241,6 +241,8 @@ TEST(GgufPlan, FollowsEachArchitecturesPatternOfWindows) {
   EXPECT_THAT(sliding(bert), ElementsAre(1, 2, 4, 5, 7));
   EXPECT_EQ(layer_of(bert, 1).mask.window, (Window{256, 256}));
   EXPECT_EQ(layer_of(bert, 1).mask.kind, MaskKind::bidirectional);
+  EXPECT_THAT(codes(bert), testing::Not(testing::Contains("causal-encoder")));
+  EXPECT_THAT(codes(gguf_plan(windowed("modern-bert"))), testing::Contains("causal-encoder"));
   const Plan oss = gguf_plan(windowed("gpt-oss"));
   EXPECT_THAT(sliding(oss), ElementsAre(0, 2, 4, 6));
   EXPECT_TRUE(layer_of(oss, 1).sinks);

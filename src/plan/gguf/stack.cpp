@@ -84,11 +84,22 @@ class StackReader {
     const Setting<bool> causal = scope_.flag("attention.causal");
     causal_ = {!row_.bidirectional && causal.value.value_or(true),
                causal.value && !row_.bidirectional ? causal.from : by_row()};
+    if (row_.encoder && !row_.bidirectional && !causal.value) warn_of_causal();
     read_alibi();
     read_temperature();
     if (row_.temperature == GgufTemperature::llama4) {
       maverick_ = scope_.integer("expert_count", {0, kMaxHiddenSize}).value.value_or(0) == kMaverickExperts;
     }
+  }
+
+  // Converters write the key for every encoder.
+  void warn_of_causal() {
+    const std::string key = scope_.key("attention.causal");
+    scope_.warn("causal-encoder",
+                formatted("{} is not given: llama.cpp then hides from each token those after it, though {} models are "
+                          "trained to see both ways.",
+                          key, row_.name),
+                {key});
   }
 
   void read_alibi() {
