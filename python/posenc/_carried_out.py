@@ -15,7 +15,9 @@ from ._attention_modules import Place, attending
 # Facts of a layer that attention takes from the plan; masks only where the caller says so.
 _ATTENTION = ("score", "softmax_scale", "soft_cap", "sinks")
 _SIZES = ("heads", "kv_heads", "head_dim", "value_dim")
-_OTHERS = ("kind", "kv_from", "compression", "channel_scale", "qk_norm", "regions", "query_scale")
+_OTHERS = (
+    "kind", "begins_apart", "kv_from", "compression", "mixing", "channel_scale", "qk_norm", "regions", "query_scale"
+)
 
 
 def main_rope(layer: _posenc.LayerPlan) -> _posenc.Rope | None:

@@ -123,6 +123,10 @@ def variations(model_type: str) -> Iterator[tuple[str, dict[str, Any]]]:
     except Exception:  # of a class, or a plan, with a list that it does not shorten
         few = {}
     plan = posenc.read_plan(_file(model_type, few))
+    types = _own(sweep_keys.config(model_type, few), "layer_types")
+    if not plan.known and types:  # a plan that needs the list which the class makes by itself (LFM 3)
+        few["layer_types"] = list(types)
+        plan = posenc.read_plan(_file(model_type, few))
     if not plan.known or not sweep_type.parts(plan):
         return
     before = _facts(plan)
