@@ -8,7 +8,7 @@ import pathlib
 import posenc
 import pytest
 import transformers
-from posenc.conformance import sweep, sweep_described, sweep_table, sweep_type
+from posenc.conformance import sweep, sweep_described, sweep_table, sweep_type, sweep_varied
 from posenc.conformance import verdicts as families
 from posenc.conformance.sweep_sample import SAMPLE
 
@@ -31,6 +31,13 @@ def test_the_page_has_what_is_printed_of_the_sample(model_type):
     for row, verdict in judged(model_type):
         assert verdict != "wrong", row
         assert row in lines
+
+
+# The plan of LFM 3 needs the list of layers that its class makes by itself.
+@pytest.mark.parametrize("model_type", ["llama", "lfm3"])
+def test_types_have_variations(model_type):
+    titles = [title for title, _ in sweep_varied.variations(model_type)]
+    assert f"{model_type}, head_dim: 32" in titles
 
 
 def test_the_page_has_every_type_once():
