@@ -42,8 +42,8 @@ std::span<const Family> falcon_families() noexcept {
     // The 40B's first files: heads of keys and values by n_head_kv, as with new_decoder_architecture.
     {.name = "refined_web", .model_types = "RefinedWeb", .class_stems = "RW", .pairing = kHalf, .scheme = falcon_scheme,
      .misleading_keys = "partial_rotary_factor", .needs_length = false},
-    {.name = "falcon_h1", .class_stems = "FalconH1", .pairing = kHalf, .main = kFalconH1Stack, .softmax_scale = falcon_h1_scale,
-     .misleading_keys = "partial_rotary_factor"},
+    {.name = "falcon_h1", .class_stems = "FalconH1", .pairing = kHalf, .main = kFalconH1Stack,
+     .softmax_scale = falcon_h1_scale, .misleading_keys = "partial_rotary_factor"},
     {.name = "falcon_perception", .class_stems = "FalconPerception", .pairing = kInterleaved, .width = Width::half_head,
      .scales = false,
      .undecided = "the second half of a head rotates by learned frequencies of two axes, and image tokens see each "

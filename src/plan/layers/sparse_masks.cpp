@@ -110,7 +110,7 @@ void refine_mask(ConfigScope& scope, const LayerPattern& pattern, const Selectio
                  LayerFacts& facts) {
   const Family& family = scope.family();
   if (layer.kind == LayerKind::cross_attention) {
-    set_mask(MaskKind::bidirectional, "image tiles, those that the call allows the token", Sees::beyond_window,
+    set_mask(MaskKind::bidirectional, "image tiles, those that the call allows the token", Sees::as_masked,
              family_default(family), facts);
   } else if (layer.type == LayerType::chunked && family.chunk_before_own && pattern.chunk.value) {
     set_mask(MaskKind::sparse, formatted("causal, the own chunk of {} and the one before it", *pattern.chunk.value),
@@ -119,6 +119,7 @@ void refine_mask(ConfigScope& scope, const LayerPattern& pattern, const Selectio
     set_mask(MaskKind::sparse, pattern.blocks_detail, Sees::by_blocks, pattern.blocks_from, facts);
   } else if (layer.compression > 0) {
     set_mask(MaskKind::sparse, compressed(selection, layer), Sees::beyond_window, pattern.compression_from, facts);
+    if (layer.choice != Choice::none) facts.pick_keys();
   } else if (layer.choice != Choice::none) {
     const Sees sees = selection.block > 1 ? Sees::by_blocks : Sees::beyond_window;
     set_mask(MaskKind::sparse, chosen(selection, layer), sees, selection.kept.from, facts);

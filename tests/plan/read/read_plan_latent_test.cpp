@@ -41,6 +41,9 @@ LayerPlan seeing(LayerPlan layer, MaskKind kind, std::string detail) {
 }
 
 LayerPlan sparse(LayerPlan layer, std::string detail) {
+  layer.mask.beyond_window = true;
+  layer.mask.by_blocks = detail.find(" blocks ") != std::string::npos;
+  layer.mask.by_indexer = detail.find("indexer") != std::string::npos;
   return seeing(std::move(layer), MaskKind::sparse, std::move(detail));
 }
 

@@ -14,6 +14,7 @@ namespace {
 // Its kind and words; other fields stay.
 LayerPlan sparse(LayerPlan layer, std::string detail) {
   layer.mask.kind = MaskKind::sparse;
+  layer.mask.beyond_window = layer.mask.by_blocks = true;
   layer.mask.detail = std::move(detail);
   return layer;
 }
