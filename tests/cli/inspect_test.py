@@ -124,7 +124,7 @@ class Configs(tool.ToolTest):
 
     def test_what_a_cache_has_to_know_of_other_tokens(self):
         def shown(config, *more):
-            page = posenc("inspect", self.write(config), *more).out
+            page = posenc("inspect", self.write(json.dumps(config).encode()), *more).out
             self.assert_page(page)
             return " ".join(page.split())
 
@@ -134,7 +134,7 @@ class Configs(tool.ToolTest):
         self.assertIn("keys and values made of 2 tokens before theirs too", shown({"model_type": "zaya"}))
         self.assertIn("convolutions over tokens behind attention and the MLP", shown({"model_type": "inkling_text"}))
         self.assertIn("made of several tokens each", shown({"model_type": "timesfm2_5"}))
-        plan = json.loads(posenc("inspect", self.write(falcon), "--json").out)
+        plan = json.loads(posenc("inspect", self.write(json.dumps(falcon).encode()), "--json").out)
         tool.schema_validator().validate(plan)
         layer = plan["stacks"][0]["layers"][1]
         self.assertEqual(layer["mixing"], {"tokens_before": 0, "outputs": False, "beside": "state_space"})
