@@ -19,8 +19,10 @@ except ImportError:
 
 # Keys that a plan may lack.
 OPTIONAL = {"attention_factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "short_mscale", "long_mscale",
-            "axis_frequencies", "rotation_direction", "offset", "combine", "added", "how", "gated", "weighted_queries"}
-ALONE = {"axis_frequencies", "rotation_direction", "added", "how", "gated", "weighted_queries"}  # wherever they stand
+            "axis_frequencies", "rotation_direction", "offset", "combine", "added", "how", "gated", "weighted_queries",
+            "mixing", "begins_apart", "fed_by", "beyond_window", "by_blocks", "by_indexer"}
+ALONE = {"axis_frequencies", "rotation_direction", "added", "how", "gated", "weighted_queries", "mixing", "begins_apart",
+         "fed_by", "beyond_window", "by_blocks", "by_indexer"}  # wherever they stand
 # Those that a scheme states only where it is not as usual: the member that the scheme stands in, its kind, the key.
 UNUSUAL = {("score", "alibi", "geometric_slopes"), ("score", "t5", "axis"), ("score", "t5", "scaled"), ("score", "shaw", "by_keys"),
            ("value", "shaw", "sinusoidal"), ("input", "learned", "tokens"), ("input", "axial", "tokens"), ("scheme", "learned", "tokens"),
