@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string_view>
 
 #include "posenc/export.h"
@@ -50,8 +51,10 @@ struct BasicTensorView {
 using TensorView = BasicTensorView<void*>;
 using ConstTensorView = BasicTensorView<const void*>;
 
-// A view of elements that lie one after another, the last axis fastest. Throws Error for a rank above kMaxRank, a
-// negative size, or sizes whose product passes 2^63.
+// A view of elements that lie one after another, the last axis fastest; shape: of any list of sizes, or in braces.
+// Throws Error for a rank above kMaxRank, a negative size, or sizes whose product passes 2^63.
+POSENC_API TensorView tensor(void* data, DType dtype, std::span<const std::int64_t> shape);
+POSENC_API ConstTensorView tensor(const void* data, DType dtype, std::span<const std::int64_t> shape);
 POSENC_API TensorView tensor(void* data, DType dtype, std::initializer_list<std::int64_t> shape);
 POSENC_API ConstTensorView tensor(const void* data, DType dtype, std::initializer_list<std::int64_t> shape);
 

@@ -28,17 +28,6 @@ std::int64_t numbers_of(const std::vector<std::int64_t>& shape) {
   return out;
 }
 
-TensorView dense(double* data, const std::vector<std::int64_t>& shape) {
-  TensorView out{.data = data, .dtype = DType::f64, .rank = static_cast<int>(shape.size())};
-  std::int64_t stride = 1;
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    out.shape[axis] = shape[axis];
-    out.strides[axis] = stride;
-    stride *= shape[axis];
-  }
-  return out;
-}
-
 void add(std::vector<double>& to, const std::vector<double>& more) {
   for (std::size_t n = 0; n < to.size(); ++n) to[n] += more[n];
 }
@@ -77,7 +66,7 @@ struct Learned {
       numbers.emplace_back(index(numbers_of(shapes.back())));
     }
     for (std::size_t n = 0; n < asked.size(); ++n) {
-      named.push_back({asked[n].name, dense(numbers[n].data(), shapes[n])});
+      named.push_back({asked[n].name, tensor(numbers[n].data(), DType::f64, shapes[n])});
     }
   }
   Learned(const Learned&) = delete;

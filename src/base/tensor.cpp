@@ -14,14 +14,14 @@ namespace posenc::inline v0_2 {
 namespace {
 
 template <typename Pointer>
-BasicTensorView<Pointer> contiguous(Pointer data, DType dtype, std::initializer_list<std::int64_t> shape) {
+BasicTensorView<Pointer> contiguous(Pointer data, DType dtype, std::span<const std::int64_t> shape) {
   if (shape.size() > kMaxRank) {
     throw Error("tensor", {"shape", formatted("have at most {} axes", kMaxRank), formatted("{} long", shape.size())});
   }
   BasicTensorView<Pointer> out{data, dtype, static_cast<int>(shape.size()), {}, {}};
   std::int64_t stride = 1;
   for (std::size_t axis = shape.size(); axis-- > 0;) {
-    const std::int64_t size = shape.begin()[axis];
+    const std::int64_t size = shape[axis];
     if (size < 0) {
       throw Error("tensor", {formatted("shape[{}]", axis), "be at least 0", formatted("{}", size)});
     }
@@ -62,12 +62,20 @@ std::string_view name(DType dtype) noexcept {
   return "unknown";
 }
 
-TensorView tensor(void* data, DType dtype, std::initializer_list<std::int64_t> shape) {
+TensorView tensor(void* data, DType dtype, std::span<const std::int64_t> shape) {
   return contiguous<void*>(data, dtype, shape);
 }
 
-ConstTensorView tensor(const void* data, DType dtype, std::initializer_list<std::int64_t> shape) {
+ConstTensorView tensor(const void* data, DType dtype, std::span<const std::int64_t> shape) {
   return contiguous<const void*>(data, dtype, shape);
+}
+
+TensorView tensor(void* data, DType dtype, std::initializer_list<std::int64_t> shape) {
+  return tensor(data, dtype, std::span(shape));
+}
+
+ConstTensorView tensor(const void* data, DType dtype, std::initializer_list<std::int64_t> shape) {
+  return tensor(data, dtype, std::span(shape));
 }
 
 TensorView transposed(TensorView view, int axis, int other) { return exchanged(view, axis, other); }

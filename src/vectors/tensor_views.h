@@ -11,16 +11,7 @@
 namespace posenc::inline v0_2::golden {
 
 // Dense, of f64. Of more than kMaxRank axes there is none: make_vectors makes none, read_vectors refuses them.
-inline ConstTensorView view(const VectorTensor& x) {
-  ConstTensorView out{x.values.data(), DType::f64, static_cast<int>(x.shape.size()), {}, {}};
-  std::int64_t stride = 1;
-  for (std::size_t axis = x.shape.size(); axis-- > 0;) {
-    out.shape[axis] = x.shape[axis];
-    out.strides[axis] = stride;
-    stride *= x.shape[axis];
-  }
-  return out;
-}
+inline ConstTensorView view(const VectorTensor& x) { return tensor(x.values.data(), DType::f64, x.shape); }
 
 inline std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 

@@ -24,6 +24,17 @@ TEST(Tensor, StridesOfAdjacentElements) {
   EXPECT_TRUE(TensorView{}.empty());
 }
 
+TEST(Tensor, TakesAnyListOfSizes) {
+  std::vector<double> data(24);
+  const std::vector<std::int64_t> shape{2, 3, 4};
+  EXPECT_EQ(tensor(data.data(), DType::f64, shape), tensor(data.data(), {2, 3, 4}));
+  const ConstTensorView read = tensor(static_cast<const void*>(data.data()), DType::f64, std::span(shape).first(2));
+  EXPECT_EQ(read, tensor(static_cast<const double*>(data.data()), {2, 3}));
+  EXPECT_EQ(tensor(data.data(), DType::f64, std::span<const std::int64_t>{}).rank, 0);
+  EXPECT_ERROR((void)tensor(data.data(), DType::f64, std::vector<std::int64_t>(5, 1)),
+               "[tensor] shape must have at most 4 axes but is 5 long");
+}
+
 TEST(Tensor, ExchangesAxes) {
   std::vector<double> data(24);
   const TensorView view = transposed(tensor(data.data(), {2, 3, 4}), 0, 1);

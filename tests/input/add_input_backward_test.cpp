@@ -76,11 +76,7 @@ double multiplier(const InputScheme& scheme) {
 }
 
 TensorView of(std::vector<std::byte>& bytes, DType dtype, const std::vector<std::int64_t>& shape) {
-  Tensor like{{}, shape};
-  TensorView out = like.writable();
-  out.data = bytes.data();
-  out.dtype = dtype;
-  return out;
+  return tensor(bytes.data(), dtype, shape);
 }
 
 using Results = std::array<std::vector<double>, 4>;  // x, positions, token types, scale

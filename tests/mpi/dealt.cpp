@@ -30,17 +30,6 @@ std::size_t count_of(const std::vector<std::int64_t>& shape) {
   return static_cast<std::size_t>(out);
 }
 
-TensorView dense(std::vector<double>& data, const std::vector<std::int64_t>& shape) {
-  TensorView out{.data = data.data(), .dtype = DType::f64, .rank = static_cast<int>(shape.size())};
-  std::int64_t stride = 1;
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    out.shape[axis] = shape[axis];
-    out.strides[axis] = stride;
-    stride *= shape[axis];
-  }
-  return out;
-}
-
 }  // namespace
 
 int rank() {
@@ -156,7 +145,8 @@ BackwardResults Dealt::run_backward(const Results& forward, const Tensor& d_out,
     made.learned.emplace_back(count_of(shapes.back()), NAN);
   }
   std::vector<NamedGradient> named;
-  for (std::size_t n = 0; n < shapes.size(); ++n) named.push_back({made.names[n], dense(made.learned[n], shapes[n])});
+  for (std::size_t n = 0; n < shapes.size(); ++n)
+    named.push_back({made.names[n], tensor(made.learned[n].data(), DType::f64, shapes[n])});
   mpi::RingBackwardArgs args{.sharding = &queries,
                              .key_sharding = &keys,
                              .local = {.q = tensor(q.data(), {q_rows, layer.heads, layer.head_dim}),

@@ -81,12 +81,7 @@ inline std::vector<double> reference_of(const Rope& rope, const ConstTensorView&
   std::size_t count = 1;
   for (int axis = 0; axis < x.rank; ++axis) count *= static_cast<std::size_t>(x.shape[static_cast<std::size_t>(axis)]);
   std::vector<double> out(count);
-  TensorView view{out.data(), DType::f64, x.rank, x.shape, {}};
-  std::int64_t stride = 1;
-  for (int axis = x.rank; axis-- > 0;) {
-    view.strides[static_cast<std::size_t>(axis)] = stride;
-    stride *= x.shape[static_cast<std::size_t>(axis)];
-  }
+  const TensorView view = tensor(out.data(), DType::f64, std::span(x.shape).first(static_cast<std::size_t>(x.rank)));
   (void)reference::rotate(
       rope, {.out = view, .x = x, .positions = positions, .direction = direction, .cu_seqlens = cu_seqlens});
   return out;

@@ -33,22 +33,8 @@ struct Tensor {
   std::vector<double> values{};
   std::vector<std::int64_t> shape{};
 
-  operator ConstTensorView() const {  // NOLINT: as a view
-    return view(const_cast<double*>(values.data()));
-  }
-  TensorView writable() { return view(values.data()); }
-
- private:
-  TensorView view(double* data) const {
-    TensorView out{.data = data, .dtype = DType::f64, .rank = static_cast<int>(shape.size())};
-    std::int64_t stride = 1;
-    for (std::size_t axis = shape.size(); axis-- > 0;) {
-      out.shape[axis] = shape[axis];
-      out.strides[axis] = stride;
-      stride *= shape[axis];
-    }
-    return out;
-  }
+  operator ConstTensorView() const { return tensor(values.data(), DType::f64, shape); }  // NOLINT: as a view
+  TensorView writable() { return tensor(values.data(), DType::f64, shape); }
 };
 
 inline Tensor zeros(std::initializer_list<std::int64_t> shape) {

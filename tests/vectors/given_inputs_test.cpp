@@ -15,16 +15,7 @@ namespace {
 
 constexpr std::int64_t kGivenTokens = 12;
 
-ConstTensorView dense(const VectorTensor& x) {
-  ConstTensorView out{x.values.data(), DType::f64, static_cast<int>(x.shape.size()), {}, {}};
-  std::int64_t stride = 1;
-  for (std::size_t axis = x.shape.size(); axis-- > 0;) {
-    out.shape[axis] = x.shape[axis];
-    out.strides[axis] = stride;
-    stride *= x.shape[axis];
-  }
-  return out;
-}
+ConstTensorView dense(const VectorTensor& x) { return tensor(x.values.data(), DType::f64, x.shape); }
 
 // Vectors of positions 0, 1, .. and the plan with that layer, whose heads are theirs.
 struct DrawnVectors {

@@ -38,16 +38,7 @@ double rounded(DType dtype, double x) {
 
 }  // namespace
 
-ConstTensorView PortBytes::view() const {
-  ConstTensorView out{bytes.data(), dtype, static_cast<int>(shape.size()), {}, {}};
-  std::int64_t stride = 1;
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    out.shape[axis] = shape[axis];
-    out.strides[axis] = stride;
-    stride *= shape[axis];
-  }
-  return out;
-}
+ConstTensorView PortBytes::view() const { return tensor(bytes.data(), dtype, shape); }
 
 PortBytes port_bytes(std::string name, DType dtype, const std::vector<std::int64_t>& shape,
                      const std::vector<double>& values) {

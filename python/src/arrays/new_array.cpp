@@ -38,17 +38,6 @@ nb::tuple python_shape(std::span<const std::int64_t> shape) {
   return nb::tuple(sizes);
 }
 
-// Elements of `data` that follow one another. At most kMaxRank sizes.
-TensorView view_of(void* data, DType dtype, std::span<const std::int64_t> shape) {
-  TensorView view{.data = data, .dtype = dtype, .rank = static_cast<int>(shape.size())};
-  std::int64_t step = 1;
-  for (std::size_t axis = shape.size(); axis-- > 0; step *= shape[axis]) {
-    view.shape[axis] = shape[axis];
-    view.strides[axis] = step;
-  }
-  return view;
-}
-
 // Asks for huge pages in new memory, as NumPy does for its own and torch does not: an array of this size is memory that
 // the system has not given yet, and to get it by pages of 4 KiB takes several times as long as to rotate what goes
 // there.
@@ -95,7 +84,7 @@ NewArray new_torch(DType dtype, std::span<const std::int64_t> shape) {
   nb::object made = torch.attr("empty")(python_shape(shape), "dtype"_a = torch.attr(word(dtype)));
   void* data = address_of(made);
   ask_for_huge_pages(data, bytes_in(dtype, shape));
-  return {std::move(made), view_of(data, dtype, shape)};
+  return {std::move(made), tensor(data, dtype, shape)};
 }
 
 // ---- axes in the order of another array's memory ----
@@ -191,7 +180,7 @@ NewArray new_array(nb::handle like, DType dtype, std::span<const std::int64_t> s
   if (library == Library::torch) return new_torch(dtype, shape);
   if (library == Library::numpy) return new_numpy(dtype, shape);
   const OwnArray own = own_array(dtype, shape);
-  const TensorView view = view_of(own.data, dtype, shape);
+  const TensorView view = tensor(own.data, dtype, shape);
   if (library == Library::jax) return {not_copied(exported<nb::jax>(own), own), view};
   if (PyObject_HasAttrString(like.ptr(), "__array_namespace__") == 1) {
     const nb::object space = like.attr("__array_namespace__")();

@@ -24,13 +24,6 @@ std::size_t count_of(const std::vector<std::int64_t>& shape) {
   return static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()));
 }
 
-TensorView view_of(double* data, const std::vector<std::int64_t>& shape) {
-  Tensor as_shape{{}, shape};
-  TensorView out = as_shape.writable();
-  out.data = data;
-  return out;
-}
-
 Rope& rope_of(Rotate& rotate) {
   auto* const xpos = std::get_if<XPos>(&rotate.scheme);
   return xpos != nullptr ? xpos->rope : std::get<Rope>(rotate.scheme);
@@ -100,7 +93,7 @@ void GradientCall::give_bias() {
                                                       {1, heads, call.sizes.queries, 1}};
   const auto& shape = shapes[static_cast<std::size_t>(random_.whole(0, std::ssize(shapes) - 1))];
   bias_ = drawn(count_of(shape), 1.0);
-  call.inputs.bias = view_of(bias_.data(), shape);
+  call.inputs.bias = tensor(bias_.data(), DType::f64, shape);
 }
 
 // Features whose products are above 0, as denominators should be: nearly all numbers, or of identity all.
@@ -198,7 +191,7 @@ void GradientCall::add_slopes(const std::string& name, std::size_t term) {
         }
       }
     }
-    call.inputs.bias = view_of(moved->data(), shape);
+    call.inputs.bias = tensor(moved->data(), DType::f64, shape);
   };
 }
 
@@ -275,7 +268,7 @@ void GradientCall::differentiate() {
                                      .d_lse = d_lse_};
   std::vector<NamedGradient> learned;
   for (Parameter& one : parameters) {
-    const TensorView to = view_of(one.gradient.data(), one.shape);
+    const TensorView to = tensor(one.gradient.data(), DType::f64, one.shape);
     const std::pair<const char*, TensorView*> places[] = {{"q", &args.d_q},
                                                           {"k", &args.d_k},
                                                           {"v", &args.d_v},

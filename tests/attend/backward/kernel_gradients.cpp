@@ -22,17 +22,6 @@ std::size_t size_of(const std::vector<std::int64_t>& shape) {
   return static_cast<std::size_t>(std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()));
 }
 
-TensorView dense(void* data, DType dtype, const std::vector<std::int64_t>& shape) {
-  TensorView out{.data = data, .dtype = dtype, .rank = static_cast<int>(shape.size())};
-  std::int64_t stride = 1;
-  for (std::size_t axis = shape.size(); axis-- > 0;) {
-    out.shape[axis] = shape[axis];
-    out.strides[axis] = stride;
-    stride *= shape[axis];
-  }
-  return out;
-}
-
 Tensor drawn(Random& random, const std::vector<std::int64_t>& shape) {
   Tensor out{std::vector<double>(size_of(shape)), shape};
   for (double& x : out.values) x = random.number();
@@ -47,7 +36,7 @@ struct Written {
   TensorView of(Gradients& to, const std::string& name, const std::vector<std::int64_t>& shape) {
     to.all.push_back({name, {}});
     std::vector<double>& memory = kept.emplace_back(size_of(shape), NAN);
-    return dense(memory.data(), DType::f64, shape);
+    return tensor(memory.data(), DType::f64, shape);
   }
 };
 
@@ -68,7 +57,7 @@ KernelGradients::KernelGradients(const SchemeCase& scheme, const Arrangement& ar
   (void)in_dtype(numbers_.d_lse.values, DType::f32);
   if (bias.empty()) return;
   bias_ = drawn(random_, bias).values;
-  call.inputs.bias = dense(bias_.data(), DType::f64, bias);
+  call.inputs.bias = tensor(bias_.data(), DType::f64, bias);
 }
 
 Gradients KernelGradients::by_kernels(Isa isa, const BackwardWay& way) {
@@ -78,8 +67,8 @@ Gradients KernelGradients::by_kernels(Isa isa, const BackwardWay& way) {
   std::vector<std::byte> out = bytes(numbers_.d_out.shape);
   std::vector<float> lse(size_of(numbers_.d_lse.shape));
   std::vector<float> d_lse(numbers_.d_lse.values.begin(), numbers_.d_lse.values.end());
-  TensorView k = dense(k_.data(), dtype_, call.k.shape);
-  TensorView v = dense(v_.data(), dtype_, call.v.shape);
+  TensorView k = tensor(k_.data(), dtype_, call.k.shape);
+  TensorView v = tensor(v_.data(), dtype_, call.v.shape);
   std::vector<std::int32_t> table;
   std::vector<std::byte> k_pages;
   std::vector<std::byte> v_pages;
@@ -106,14 +95,14 @@ Gradients KernelGradients::by_kernels(Isa isa, const BackwardWay& way) {
                       to.data() + static_cast<std::size_t>(block * way.block_size + t % way.block_size) * row);
         }
       }
-      return dense(to.data(), dtype_, {blocks, way.block_size, like.shape[1], like.shape[2]});
+      return tensor(to.data(), dtype_, {blocks, way.block_size, like.shape[1], like.shape[2]});
     };
     k = paged(k_, call.k, k_pages);
     v = paged(v_, call.v, v_pages);
   }
-  const TensorView q = dense(q_.data(), dtype_, call.q.shape);
-  const TensorView out_view = dense(out.data(), dtype_, numbers_.d_out.shape);
-  const TensorView lse_view = dense(lse.data(), DType::f32, numbers_.d_lse.shape);
+  const TensorView q = tensor(q_.data(), dtype_, call.q.shape);
+  const TensorView out_view = tensor(out.data(), dtype_, numbers_.d_out.shape);
+  const TensorView lse_view = tensor(lse.data(), DType::f32, numbers_.d_lse.shape);
   const Parallel parallel{.threads = way.threads, .executor = way.executor};
   (void)attend(call.layer, {.out = out_view,
                             .q = q,
@@ -144,11 +133,11 @@ Gradients KernelGradients::by_kernels(Isa isa, const BackwardWay& way) {
                           .inputs = inputs,
                           .out = out_view,
                           .lse = lse_view,
-                          .d_out = dense(d_out_.data(), dtype_, numbers_.d_out.shape),
-                          .d_lse = dense(d_lse.data(), DType::f32, numbers_.d_lse.shape),
-                          .d_q = dense(d_q.data(), dtype_, call.q.shape),
-                          .d_k = dense(d_k.data(), dtype_, call.k.shape),
-                          .d_v = dense(d_v.data(), dtype_, call.v.shape),
+                          .d_out = tensor(d_out_.data(), dtype_, numbers_.d_out.shape),
+                          .d_lse = tensor(d_lse.data(), DType::f32, numbers_.d_lse.shape),
+                          .d_q = tensor(d_q.data(), dtype_, call.q.shape),
+                          .d_k = tensor(d_k.data(), dtype_, call.k.shape),
+                          .d_v = tensor(d_v.data(), dtype_, call.v.shape),
                           .d_weights = named,
                           .parallel = parallel,
                           .isa = isa};

@@ -139,14 +139,8 @@ Gradients KernelGradients::by_parts(Isa isa, const std::vector<std::int64_t>& cu
     std::vector<NamedGradient> named;
     for (const math::LearnedTensor& one : learned) {
       of_learned.push_back(zeros(count_of(one.tensor)));
-      ConstTensorView like = one.tensor;
-      TensorView to{.data = of_learned.back().data(), .dtype = DType::f64, .rank = like.rank, .shape = like.shape};
-      std::int64_t stride = 1;
-      for (int axis = like.rank; axis-- > 0;) {
-        to.strides[static_cast<std::size_t>(axis)] = stride;
-        stride *= like.shape[static_cast<std::size_t>(axis)];
-      }
-      named.push_back({one.name, to});
+      const std::span shape = std::span(one.tensor.shape).first(static_cast<std::size_t>(one.tensor.rank));
+      named.push_back({one.name, tensor(of_learned.back().data(), DType::f64, shape)});
     }
     std::vector<double> d_row_gate = zeros(queries * heads);
     AttendBackwardArgs args{.q = q_view,

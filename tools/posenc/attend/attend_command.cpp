@@ -124,13 +124,13 @@ struct Written {
   Written() = default;  // nothing is
   // `shape`: with an axis for heads. `is_joined`: in the file they share one with the channels.
   Written(DType dtype, const std::vector<std::int64_t>& shape, TensorLayout layout, bool is_joined) {
-    const TensorView split = c_view(nullptr, dtype, shape);
+    const TensorView split = tensor(static_cast<void*>(nullptr), dtype, shape);
     std::vector<std::int64_t> in_file = shape;
     if (is_joined) {
       in_file.pop_back();
       in_file.back() *= shape.back();
     }
-    stored = c_view(nullptr, dtype, in_file);
+    stored = tensor(static_cast<void*>(nullptr), dtype, in_file);
     std::int64_t count = bytes_of(dtype);
     for (const std::int64_t size : shape) count *= size;
     data.resize(static_cast<std::size_t>(count));

@@ -154,7 +154,7 @@ TensorView split_heads(const TensorWord& word, const HeadsTensor& tensor, const 
   }
   shape.back() = heads;
   shape.push_back(wanted.channels);
-  return c_view(tensor.stored.data, tensor.stored.dtype, shape);
+  return posenc::tensor(tensor.stored.data, tensor.stored.dtype, shape);
 }
 
 }  // namespace
@@ -173,16 +173,6 @@ TensorView in_order(const TensorView& stored, TensorLayout layout) {
     case TensorLayout::bthd: return transposed(stored, 1, 2);
   }
   return stored;
-}
-
-TensorView c_view(void* data, DType dtype, const std::vector<std::int64_t>& shape) {
-  TensorView out{data, dtype, static_cast<int>(std::ssize(shape)), {}, {}};
-  std::int64_t stride = 1;
-  for (std::size_t axis = shape.size(); axis-- > 0; stride *= shape[axis]) {
-    out.shape[axis] = shape[axis];
-    out.strides[axis] = stride;
-  }
-  return out;
 }
 
 std::string name(TensorLayout layout) {
@@ -207,11 +197,11 @@ HeadsTensor read_heads(const TensorWord& word, const HeadsWanted& wanted, const 
   out.stored = out.source.data.mutable_view();
   if (!is_dense(out.stored)) {
     out.dense = in_c_order(out.stored);
-    out.stored = c_view(out.dense.data(), out.stored.dtype, shape_of(out.stored));
+    out.stored = tensor(out.dense.data(), out.stored.dtype, shape_of(out.stored));
   }
   if (out.stored.dtype == DType::f64) {
     out.dense = as_f32(word, out.source, out.stored);
-    out.stored = c_view(out.dense.data(), DType::f32, shape_of(out.stored));
+    out.stored = tensor(out.dense.data(), DType::f32, shape_of(out.stored));
   }
   out.split = wanted.joined_heads ? split_heads(word, out, wanted, layer_name) : out.stored;
   out.heads = in_order(out.split, out.layout);

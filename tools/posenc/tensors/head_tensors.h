@@ -48,8 +48,6 @@ void check_together(const HeadsTensor& q, const HeadsTensor& k);
 // A tensor in the order of a file's axes, seen as [tokens, heads, channels] or [batch, heads, tokens, channels]; and
 // the same without channels.
 TensorView in_order(const TensorView& stored, TensorLayout layout);
-// Elements that lie one after another, of that shape.
-TensorView c_view(void* data, DType dtype, const std::vector<std::int64_t>& shape);
 
 // "f64 in the file" where another dtype is used; else nothing.
 std::string stored_type_text(const HeadsTensor& tensor);
