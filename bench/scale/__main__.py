@@ -2,6 +2,7 @@
 
     python3 bench/scale                           # all tables: measured cases, forward passes, decode, carries
     python3 bench/scale measured                  # the simulation beside what was measured here
+    python3 bench/scale overlap                   # what a ring hides of sending, on links as those of bench/overlap
     python3 bench/scale forward --chip H100 --tokens 1000000 --ranks 64 --efficiency 0.7
 
 Needs nothing but Python. A layer has 32 query heads and 8 KV heads of 128 channels in bf16, as Llama 3.1 8B has it; one
@@ -15,6 +16,7 @@ import sys
 
 import carries
 import decode
+import overlap
 from cases import compared
 from machines import CHIPS, NODE, Accelerators, Chip
 from modes import Counted, Layer, attend, causal_zigzag
@@ -22,12 +24,13 @@ from modes import Counted, Layer, attend, causal_zigzag
 LAYER = Layer(32, 8, 128, 128)
 TOKENS = (131072, 1_048_576, 10_485_760, 104_857_600)  # 128 k to 100 M
 RANKS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+TABLES = ("measured", "overlap", "forward", "decode", "carries")
 MODES = ("ring", "all_gather", "ulysses", "hybrid")
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/scale", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("table", nargs="*", help="measured, forward, decode, carries (default: all)")
+    parser.add_argument("table", nargs="*", help=f"{', '.join(TABLES)} (default: all)")
     parser.add_argument("--chip", nargs="+", default=[chip.name for chip in CHIPS], help="(default: %(default)s)")
     parser.add_argument("--tokens", type=int, nargs="+", default=list(TOKENS), help="(default: %(default)s)")
     parser.add_argument("--ranks", type=int, nargs="+", default=list(RANKS), help="powers of 2 (default: %(default)s)")
@@ -71,6 +74,13 @@ class Tables:
                 case["mode"], case["ranks"], case["tokens"], case["heads"], case["kv_heads"], of(1e3 * case["seconds"]),
                 of(1e3 * seconds), f"{seconds / case['seconds']:.2f}",
             )  # fmt: skip
+
+    def overlap(self) -> None:
+        head("ranks", "tokens", "Mbit/s", "computing, ms", "sending, ms", "both, ms", "hidden", "both, measured, ms", "ratio")
+        for ranks, tokens, megabits, computing, measured in overlap.MEASURED:
+            sending, both, share = overlap.hidden(ranks, tokens, megabits, computing)
+            times = (of(1e3 * one) for one in (computing, sending, both))
+            row(ranks, tokens, megabits, *times, f"{share:.2f}", of(1e3 * measured), f"{both / measured:.2f}")
 
     def run(self, chip: Chip, tokens: int, ranks: int, mode: str) -> Counted | None:
         """None: the mode has nothing to deal to so many."""
@@ -124,9 +134,9 @@ class Tables:
 def main() -> None:
     given = arguments()
     tables = Tables(given)
-    for name in given.table or ("measured", "forward", "decode", "carries"):
-        if name not in ("measured", "forward", "decode", "carries"):
-            sys.exit(f"bench/scale: there is no table {name}: measured, forward, decode, carries")
+    for name in given.table or TABLES:
+        if name not in TABLES:
+            sys.exit(f"bench/scale: there is no table {name}: {', '.join(TABLES)}")
         getattr(tables, name)()
 
 

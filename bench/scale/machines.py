@@ -150,3 +150,32 @@ class Host(Machine):
         checked = self.simulation.start(seconds, self.cores, self.computing[rank])
         checked.then.append(lambda: self.simulation.at(waits, done.happen))
         return done
+
+
+class Links(Machine):
+    """Ranks that share cores, each with a link of its own to a switch that holds what it is given for a while, as
+    bench/overlap makes them; sending takes no core. speed: bytes a second, each way."""
+
+    def __init__(
+        self, simulation: Simulation, ranks: int, cores: int, speed: float, delay: float, second_a_flop: float
+    ) -> None:
+        self.simulation, self.ranks, self.simulated = simulation, ranks, ranks
+        self.delay, self.second_a_flop = delay, second_a_flop
+        self.cores = Resource(cores, each=1.0)
+        self.computing = [Resource(1.0) for _ in range(ranks)]
+        self.out, self.into = ([Resource(speed) for _ in range(ranks)] for _ in range(2))
+
+    def compute(self, rank: int, flops: float, read: float) -> Event:
+        return self.simulation.start(flops * self.second_a_flop, self.cores, self.computing[rank])
+
+    def merge(self, rank: int, count: float) -> Event:
+        return self.simulation.delay(0.0)
+
+    copy = merge
+
+    def transfer(self, source: int, to: int, count: float) -> Event:
+        return self.simulation.start(count, self.out[source], self.into[to])
+
+    def begin(self, rank: int) -> Event:
+        """The first to ask, and the first byte, are on their way for a delay each."""
+        return self.simulation.delay(2 * self.delay)

@@ -13,6 +13,7 @@ from events import Event, Process, Simulation
 from machines import Machine
 
 F32 = 4
+MOST_PARTS, LEAST_ROWS = 4, 1024  # of the last block that a rank needs, and of a part of it: as in _schedule.py
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,12 @@ class Counted:
 
 
 class Messages:
-    """A message goes when both ends have asked for it. Ranks are images of those that are simulated."""
+    """A message goes when both ends have asked for it, and those of a pair of ranks one after another. Ranks are images of
+    those that are simulated."""
 
     def __init__(self, machine: Machine, counted: Counted) -> None:
         self.machine, self.counted = machine, counted
+        self._line: dict[Any, list[Callable[[], Event]]] = {}
         self._sent: set[Any] = set()
         self._asked: dict[Any, tuple[float, Event]] = {}
 
@@ -102,7 +105,24 @@ class Messages:
         return done
 
     def _go(self, source: int, to: int, count: float, done: Event) -> None:
-        self.machine.transfer(source, to, count).then.append(done.happen)
+        line = self._line.setdefault(self._key(source, to, None), [])
+
+        def first_goes() -> None:
+            line[0]().then.append(one_is_over)
+
+        def one_is_over() -> None:
+            line.pop(0)
+            if line:
+                first_goes()
+
+        def goes() -> Event:
+            moved = self.machine.transfer(source, to, count)
+            moved.then.append(done.happen)
+            return moved
+
+        line.append(goes)
+        if len(line) == 1:
+            first_goes()
 
 
 @dataclass
@@ -114,9 +134,15 @@ class Run:
     counted: Counted
     dealt: int = 1  # ranks of a group that deal heads
     ahead: int = 1  # blocks that are asked for before they are needed
+    needed: dict[int, list[Part]] = field(default_factory=dict)  # by group
 
     def held(self, rank: int, *counts: float) -> None:
         self.counted.held[rank] = max(self.counted.held[rank], sum(counts))
+
+    def parts(self, group: int, gathers: bool) -> list[Part]:
+        if group not in self.needed:
+            self.needed[group] = parts_of(self, group, gathers)
+        return self.needed[group]
 
     # ---- of a group: ranks that deal heads have its rows together ----
 
@@ -133,6 +159,27 @@ class Run:
         return sum(work.pairs(r, k) for r in self.members(group) for k in self.members(other))
 
 
+@dataclass(frozen=True)
+class Part:
+    """Rows of a block that come as one message."""
+
+    owner: int  # a group
+    number: int
+    share: float
+
+
+def parts_of(run: Run, group: int, gathers: bool) -> list[Part]:
+    """What a group needs, in its order: its own block, that of the group before it, and so on; the last in parts."""
+    groups = run.machine.ranks // run.dealt
+    whose = [(group - s) % groups for s in range(groups)]
+    needed = [k for k in whose if run.pairs(group, k) > 0]
+    if gathers or not needed or needed[-1] == group:
+        return [Part(k, 0, 1.0) for k in needed]
+    last = needed.pop()
+    count = max(min(MOST_PARTS, run.rows(run.work.keys, last) // LEAST_ROWS), 1)
+    return [Part(k, 0, 1.0) for k in needed] + [Part(last, n, 1.0 / count) for n in range(count)]
+
+
 def blocks(run: Run, rank: int, gathers: bool) -> Process:
     """ring, all_gather, and what of hybrid goes between groups: in turn s, rank r has the keys of r - s."""
     layer, machine, messages = run.layer, run.machine, run.messages
@@ -145,40 +192,49 @@ def blocks(run: Run, rank: int, gathers: bool) -> Process:
     row = kv_heads * layer.channels * layer.width
     n = run.rows(run.work.queries, group)
     result = n * heads * (layer.value_dim + 1) * F32
-    whose = [(group - s) % groups for s in range(groups)]
-    needed = [k for k in whose if run.pairs(group, k) > 0]
+    needed = run.parts(group, gathers)
+    own = run.rows(run.work.keys, group) * row
     for s in range(1, groups):
         other = (group + s) % groups
-        if run.pairs(other, group) > 0:
-            messages.send(rank, other * run.dealt + place, run.rows(run.work.keys, group) * row, "keys")
+        for part in run.parts(other, gathers):
+            if part.owner == group:
+                messages.send(rank, other * run.dealt + place, part.share * own, ("keys", part.number))
     q = n * heads * layer.head_dim * layer.width
-    held = [run.rows(run.work.keys, k) * row for k in needed]
+    held = [part.share * run.rows(run.work.keys, part.owner) * row for part in needed]
     coming: dict[int, Event] = {}
 
     def ask(turn: int) -> None:
-        if turn < len(needed) and turn not in coming and needed[turn] != group:
-            coming[turn] = messages.receive(needed[turn] * run.dealt + place, rank, held[turn], "keys")
+        if turn < len(needed) and turn not in coming and needed[turn].owner != group:
+            source = needed[turn].owner * run.dealt + place
+            coming[turn] = messages.receive(source, rank, held[turn], ("keys", needed[turn].number))
 
-    own = run.rows(run.work.keys, group) * row
+    def last_ahead(turn: int) -> int:
+        """The last that is asked for before this one is computed: parts of a block together."""
+        last = min(turn + run.ahead, len(needed) - 1)
+        while last + 1 < len(needed) and needed[last + 1].owner == needed[last].owner:
+            last += 1
+        return last
+
     if gathers:
         for turn in range(len(needed)):
             ask(turn)
         yield from list(coming.values())
-        pairs = sum(run.pairs(group, k) for k in needed)
+        pairs = sum(run.pairs(group, part.owner) for part in needed)
         yield machine.copy(rank, 4 * sum(held))  # joined, and rows put in order
         yield machine.compute(rank, layer.flops(pairs, heads), q + sum(held) + result)
         run.held(rank, q, own, result, 2 * sum(held))
         return
     yield machine.copy(rank, 2 * result)  # memory that is new: the sum, and a part
-    for turn, k in enumerate(needed):
-        for later in range(turn, turn + 1 + run.ahead):
+    for turn, part in enumerate(needed):
+        for later in range(turn, last_ahead(turn) + 1):
             ask(later)
         if turn in coming:
             yield coming[turn]
-        yield machine.compute(rank, layer.flops(run.pairs(group, k), heads), q + held[turn] + result)
+        flops = layer.flops(part.share * run.pairs(group, part.owner), heads)
+        yield machine.compute(rank, flops, q + held[turn] + result)
         if turn:
             yield machine.merge(rank, 3 * result)  # two are read, one is written
-        there = sum(held[t] for t in range(turn, min(turn + 1 + run.ahead, len(needed))) if t in coming)
+        there = sum(held[t] for t in range(turn, last_ahead(turn) + 1) if t in coming)
         run.held(rank, q, own, 2 * result, there)
 
 

@@ -18,6 +18,8 @@ sys.path.insert(0, str(pathlib.Path(os.environ.get("POSENC_SOURCE_DIR", pathlib.
 
 import carries  # noqa: E402
 import decode  # noqa: E402
+import modes  # noqa: E402
+import overlap  # noqa: E402
 from cases import compared  # noqa: E402
 from events import Resource, Simulation  # noqa: E402
 from machines import CHIPS, Accelerators  # noqa: E402
@@ -59,6 +61,31 @@ def test_bytes_are_those_of_the_formula(mode, dealt, heads, kv_heads):
         made = attend(accelerators(6), Layer(heads, kv_heads, 8, 4), work, mode, dealt)
         assert made.sent == [one.forward_sent for one in cost], (dealing, ends)
         assert sum(made.sent) > 0
+
+
+def test_parts_of_the_last_block_are_the_block(monkeypatch):
+    """As many as posenc.distributed makes of it, and as many bytes as without."""
+    layer, work = Layer(4, 4, 8, 8), causal_zigzag(64, 4)
+    whole = attend(accelerators(4), layer, work, "ring")
+    monkeypatch.setattr(modes, "LEAST_ROWS", 4)
+    parted = attend(accelerators(4), layer, work, "ring")
+    assert parted.sent == whole.sent and parted.seconds != whole.seconds
+    parts = modes.parts_of(modes.Run(layer, work, accelerators(4)(Simulation()), None, whole), 0, False)
+    assert [(part.owner, part.number) for part in parts] == [(0, 0), (3, 0), (2, 0), (1, 0), (1, 1), (1, 2), (1, 3)]
+
+
+def test_of_computing_a_part_of_the_last_block_is_not_hidden():
+    """Where sending is the limit: the last of 4 parts of one of R blocks is computed after all has come."""
+    for ranks in (2, 4, 8):
+        _, _, share = overlap.hidden(ranks, 8192 * ranks, 10, 0.5)
+        assert share == pytest.approx(1 - 1 / (4 * ranks), abs=0.02)
+
+
+def test_measured_overlaps_within_15_percent():
+    """Of no more ranks than cores: others wait for each other as well."""
+    for ranks, tokens, megabits, computing, both in overlap.MEASURED:
+        if ranks <= overlap.CORES:
+            assert 1 / 1.15 <= overlap.hidden(ranks, tokens, megabits, computing)[1] / both <= 1.15
 
 
 def test_zigzag_is_as_it_is_dealt():
