@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from . import _operators, _posenc
-from ._attention_modules import Learned, as_called, masks_itself
+from ._attention_modules import Learned, as_called, masks_itself, scales_by_index
 from ._cache_places import CachePlaces
 from ._handed import Projected, require_same_facts, require_same_sizes, scale_ratio
 from ._held import NotCopied
@@ -34,6 +34,8 @@ class AttendedLayer(NotCopied):
         self.cache = CachePlaces()
         self.projected = Projected(module)
         self.ranks: Any = None  # of posenc.distributed.context_parallel, on which the tokens lie
+        self._scale_by_index = own.query_scale if scales_by_index(module) else None
+        self._scales: Any = None
         self._ratio: float | None = None  # of the scale that the module hands over, to its own plan's
         self._last: tuple[Any, ...] = (None, None)  # one object, as threads may call at the same time
         # For graphs, which do not look into plans.
@@ -77,9 +79,21 @@ class AttendedLayer(NotCopied):
 
     def over_ranks(self, q: Tensor, k: Tensor, v: Tensor, sizes: dict[str, int], sinks: Tensor | None) -> Tensor:
         """[batch, tokens, heads, value_dim], of tokens that lie on several ranks."""
+        if self._scale_by_index is not None:
+            q = q * self._scales_of_order(q)
         tables = ({"sinks": sinks} if self.layer.sinks and sinks is not None else {}) | self.weights.attached()
         out: Tensor = self.ranks.attend(self._of_handed_queries().replace(**sizes), tables, q, k, v)
         return out
+
+    def _scales_of_order(self, q: Tensor) -> Tensor:
+        """[tokens, 1]: the scale of each token's position by that of its index in the call, which the module counts by."""
+        order = self.ranks.order
+        if self._scales is None or self._scales[0] is not order:
+            of = [_posenc.query_scale(self._scale_by_index, int(n)) for n in order]
+            at = [_posenc.query_scale(self._scale_by_index, n) for n in range(len(order))]
+            self._scales = (order, (torch.tensor(of) / torch.tensor(at)).unsqueeze(-1))
+        scales: Tensor = self._scales[1]
+        return scales.to(q.dtype)
 
     def kind_without_a_mask(self, module: nn.Module, said: bool | None, shape: tuple[int, ...]) -> str:
         """Of a call without a mask, whose queries see all keys, or with a flag for those before them."""

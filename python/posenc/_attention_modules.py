@@ -85,6 +85,11 @@ def as_called(module: nn.Module, layer: _posenc.LayerPlan) -> _posenc.LayerPlan:
     return layer.replace(rotate=() if rotates_itself(module) else layer.rotate, query_scale=None)
 
 
+def scales_by_index(module: nn.Module) -> bool:
+    """Whether its query scale is that of a query's index in a call, or after a KV cache, and not of its position."""
+    return type(module).__name__ == "Llama4TextAttention"
+
+
 def masks_itself(module: nn.Module) -> bool:
     """Whether the module adds a window of its own to the mask that it is given."""
     return type(module).__name__ == "GPTNeoSelfAttention"

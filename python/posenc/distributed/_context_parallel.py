@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,15 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from .. import _posenc
+from .._attention_modules import attending
+from .._carried_out import main_rope
 from .._graph_arguments import Layer
+from .._held import replace
 from ._arguments import call_of, group_of
 from ._attend import Attention
 from ._exchange import Traffic
 from ._schedule import as_tensor
+from ._whole_model import Loss, require_tokens_alone
 
 if TYPE_CHECKING:
     from ..transformers import Changed
@@ -35,10 +40,18 @@ class Ranks:
     timeout: float
     traffic: Traffic | None
 
-    @property
+    @functools.cached_property
     def order(self) -> Tensor:
-        """Of this rank's tokens, each in its document: the positions of a model."""
+        """Of this rank's tokens, each in its document."""
         return as_tensor(self.sharding.ranks[dist.get_rank(self.group)].order, torch.int64)
+
+    @functools.cached_property
+    def position_ids(self) -> Tensor:
+        """[1, tokens of this rank]; of a sharding with positions [axes, 1, tokens]."""
+        if not self.sharding.axes:
+            return self.order.unsqueeze(0)
+        positions = as_tensor(self.sharding.ranks[dist.get_rank(self.group)].positions, torch.float64)
+        return positions.to(torch.int64).unsqueeze(1)
 
     def attend(self, plan: _posenc.LayerPlan, tables: Mapping[str, Any], q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """[batch, tokens, heads, value_dim] of q, k, v, [batch, heads, tokens, channels]."""
@@ -53,7 +66,7 @@ class Ranks:
             self.traffic,
         )  # fmt: skip
         out: Tensor = Attention.apply(call, q, k, v, *tensors)[0]  # type: ignore[no-untyped-call]
-        return out.unsqueeze(0) if is_one else out.transpose(1, 2)
+        return out.unsqueeze(0) if is_one else out.transpose(1, 2).contiguous()
 
     def before_forward(self, model: nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Positions of this rank's tokens are given to the model; what only one rank would understand is refused."""
@@ -66,20 +79,45 @@ class Ranks:
             )
         if len(args) > 1:
             raise ValueError(f"[{_WHERE}] the model must be given input_ids alone by place, and the rest by name")
-        if kwargs.get("labels") is not None and kwargs.get("shift_labels") is None:
-            raise ValueError(
-                f"[{_WHERE}] labels must come with shift_labels, this rank's part of the labels that follow: the token that "
-                "follows may lie on another rank"
-            )
+        if kwargs.get("labels") is not None:
+            self._check_loss(model, kwargs)
         if kwargs.get("past_key_values") is not None or kwargs.get("use_cache"):
             raise ValueError(f"[{_WHERE}] use_cache must be omitted: posenc.distributed.ShardedCache is for decode")
         mask = kwargs.pop("attention_mask", None)
         if mask is not None and not bool((mask == 1).all()):
             raise ValueError(f"[{_WHERE}] attention_mask must be omitted or of ones: documents need no padding")
-        given = kwargs.get("position_ids")
-        if given is not None and not torch.equal(given, order.expand(given.shape)):
-            raise ValueError(f"[{_WHERE}] position_ids must be omitted, or the order that the sharding gives to this rank")
-        return args, kwargs | {"position_ids": order.unsqueeze(0), "use_cache": False}
+        given, own = kwargs.pop("position_ids", None), self.position_ids
+        if given is not None and not torch.equal(given, own.expand(given.shape)):
+            raise ValueError(f"[{_WHERE}] position_ids must be omitted, or those that the sharding gives to this rank")
+        for name, x in kwargs.items():
+            if isinstance(x, Tensor) and x.dim() and x.shape[1:2] != order.shape:
+                raise ValueError(
+                    f"[{_WHERE}] {name} must be of this rank's tokens, [batch, {len(order)}, ..], but is {list(x.shape)}: what "
+                    "towers make of images or sound comes in inputs_embeds"
+                )
+        return args, kwargs | {"position_ids": own, "use_cache": False}
+
+    @staticmethod
+    def _check_loss(model: nn.Module, kwargs: dict[str, Any]) -> None:
+        for name, what in (
+            ("shift_labels", "this rank's part of the labels that follow: the token that follows may lie on another rank"),
+            ("num_items_in_batch", "how many labels all ranks have: what a rank divides its sum by"),
+        ):
+            if kwargs.get(name) is None:
+                raise ValueError(f"[{_WHERE}] labels must come with {name}, {what}")
+        asked = kwargs.get("output_router_logits")
+        if getattr(model.config, "output_router_logits", False) if asked is None else asked:
+            raise ValueError(
+                f"[{_WHERE}] output_router_logits must be False beside labels: the model would add to the loss how evenly "
+                "this rank's tokens alone fall to experts"
+            )
+
+    def after_forward(self, model: Any, args: Any, kwargs: dict[str, Any], said: Any) -> None:
+        if kwargs.get("labels") is not None and not model.loss_function.was_called:
+            raise ValueError(
+                f"[{_WHERE}] labels must be omitted: {type(model).__name__} makes a loss that knows nothing of shift_labels "
+                "and num_items_in_batch; make it of the logits"
+            )
 
 
 def _check(model: nn.Module, plan: _posenc.Plan, sharding: Any, group: Any) -> None:
@@ -88,8 +126,10 @@ def _check(model: nn.Module, plan: _posenc.Plan, sharding: Any, group: Any) -> N
     ranks = dist.get_world_size(group)
     if len(sharding.ranks) != ranks:
         raise ValueError(f"[{_WHERE}] sharding must deal to the {ranks} ranks of the group but deals to {len(sharding.ranks)}")
-    if sharding.axes:
-        raise ValueError(f"[{_WHERE}] sharding must have no positions of its own: a text model is given its orders")
+    axes = _axes(plan)
+    if sharding.axes not in (0, axes):
+        has = f"of {axes} axes, as the model has them" if axes else "omitted for a model that has one of each token, its order"
+        raise ValueError(f"[{_WHERE}] positions of the sharding must be {has}, but are of {sharding.axes}")
     other = {str(layer.kind) for stack in plan.stacks for layer in stack.layers} - {"attention"}
     if len(plan.stacks) != 1 or other:
         what = f"has {' and '.join(sorted(other))} layers" if other else f"has {len(plan.stacks)} stacks"
@@ -97,6 +137,13 @@ def _check(model: nn.Module, plan: _posenc.Plan, sharding: Any, group: Any) -> N
             f"[{_WHERE}] model must be a decoder in which attention alone goes from token to token, but "
             f"{type(model).__name__} {what}"
         )
+
+
+def _axes(plan: _posenc.Plan) -> int:
+    """Of the model's position_ids; 0 where they are a number for each token."""
+    ropes = (main_rope(layer) for stack in plan.stacks for layer in stack.layers)
+    axes = max((len(rope.axes.names) for rope in ropes if rope is not None and rope.axes is not None), default=0)
+    return axes if axes > 1 else 0
 
 
 @contextlib.contextmanager
@@ -122,28 +169,38 @@ def context_parallel(
             loss.backward()  # and the sum of gradients over ranks
 
     model, plan, scheme, weights: as of posenc.transformers.use, with the plan's masks. group, mode, ulysses_ranks, timeout,
-    traffic: as of attend. Positions are given to the model: those of the sharding, in each document from 0. input_ids:
-    [batch, tokens of this rank], of a batch of 1 where the sharding has several documents.
+    traffic: as of attend. Positions are given to the model: those of the sharding, [axes, tokens] for a model that has
+    several (M-RoPE); without, in each document from 0. input_ids: [batch, tokens of this rank], of a batch of 1 where the
+    sharding has several documents; or inputs_embeds, which have what towers make of images.
 
     ValueError, when it is entered, for a model in which anything but attention goes from token to token, and for what
-    use() refuses; when the model is called, for labels without shift_labels (the next token may lie on another rank), masks
-    with padding, KV caches, and other positions. Those are of one rank: others wait for it as long as `timeout` says, and raise RankError.
+    use() refuses. What the plan does not say is tried, once a model: 8 tokens in two orders, without gradients. When the
+    model is called, for labels without shift_labels (the next token may lie on another rank) and num_items_in_batch, for
+    losses of its own, masks with padding, KV caches, other positions, and tensors of other tokens. Those are of one rank:
+    others wait for it as long as `timeout` says, and raise RankError.
     """
     from .. import transformers
     from .._read_plan import read_plan
+    from .._text_part import TextPart
 
     group = group_of(group)
-    _check(model, read_plan(model.config) if plan is None else plan, sharding, group)
+    part = TextPart(model).stacks(read_plan(model.config) if plan is None else plan)
+    _check(model, part, sharding, group)
     ranks = Ranks(sharding, group, mode, ulysses_ranks, timeout, traffic)
     longest = max((max(one.order, default=0) for one in sharding.ranks), default=0) + 1
-    with transformers.use(model, plan=plan, scheme=scheme, weights=weights, length=longest, masks="plan") as changed:
-        if changed.left or not changed.attention:
-            left = ", ".join(changed.left) or "all of it"
-            raise ValueError(f"[{_WHERE}] attention of the model must be posenc's, but is left to it in {left}")
-        for name in changed.attention:
-            model.get_submodule(name)._posenc_layer.ranks = ranks
-        hook = model.register_forward_pre_hook(ranks.before_forward, with_kwargs=True)
-        try:
-            yield changed
-        finally:
-            hook.remove()
+    how = {"plan": plan, "scheme": scheme, "weights": weights}
+    with transformers.use(model, **how, length=longest, masks="plan") as changed, contextlib.ExitStack() as undo:
+        count = sum(len(attending(stack)) for stack in part.stacks)
+        if len(changed.attention) != count:
+            raise ValueError(
+                f"[{_WHERE}] attention of the model must be posenc's in all {count} layers, but it is in "
+                f"{len(changed.attention)} modules"
+            )
+        layers = [model.get_submodule(name)._posenc_layer for name in changed.attention]
+        require_tokens_alone(model, layers, _axes(part))
+        for held in layers:
+            held.ranks = ranks
+        undo.callback(model.register_forward_pre_hook(ranks.before_forward, with_kwargs=True).remove)
+        undo.callback(model.register_forward_hook(ranks.after_forward, with_kwargs=True).remove)
+        replace(undo, model, "_loss_function", Loss(model.loss_function))
+        yield changed

@@ -67,6 +67,8 @@ class Parts:
         self.first = first
         self.heads = pieces_of(first, end, self.plan.heads // self.plan.kv_heads)
         self.carries = sums_along_keys(self.plan) == 1
+        # Queries may come rotated by coordinates of several axes, which nothing here asks for.
+        self.reads_positions = bool(self.plan.rotate or self.plan.score or self.plan.value or self.plan.query_scale)
         self.sinks = next((x for x, name in zip(self.tables, layer.names) if name == "sinks"), None)
         if self.sinks is not None:
             self.sinks = self.sinks[first:end]
@@ -91,9 +93,9 @@ class Parts:
         of_keys, of_queries = piece.rows, self.of_queries
         given: dict[str, Any] = dict(self.inputs.numbers)
         given["q_order"], given["k_order"] = of_queries.order.repeat(batch), of_keys.order.repeat(batch)
-        if of_queries.positions is not None:
+        if of_queries.positions is not None and self.reads_positions:
             given["q_positions"] = of_queries.positions
-        if of_keys.positions is not None:
+        if of_keys.positions is not None and self.reads_positions:
             given["k_positions"] = of_keys.positions
         if self.is_packed:
             given["cu_seqlens_q"], given["cu_seqlens_k"] = of_queries.cu_seqlens, of_keys.cu_seqlens

@@ -19,10 +19,8 @@ import posenc.distributed._exchange
 import posenc.torch
 import scheme_cases
 from posenc.distributed import _attend, _parts, _schedule
-from ranks.models import model_over_ranks, refused_by_model
+from ranks import models
 from scheme_cases import CASES, LEARNED, Call
-
-__all__ = ["model_over_ranks", "refused_by_model"]
 
 _schedule.LEAST_ROWS = 3  # so that the few rows of a test come in parts too
 GROUPS: dict[int, Any] = {}
@@ -378,3 +376,43 @@ def decoded(name: str, tokens: int, block: int) -> dict[str, Any]:
         "rotates": cache.rotates,
         "full": full,
     }
+
+
+def model_over_ranks(ranks: int, *how: Any) -> Any:
+    *most, spoil = (*how, "") if len(how) == 5 else how
+    return models.model_over_ranks(*most, ranks, GROUPS[ranks], spoil)
+
+
+def refused_by_model(ranks: int, what: str) -> str:
+    return models.refused_by_model(what, ranks, GROUPS[ranks])
+
+
+def by_mesh() -> dict[str, Any]:
+    """What a DeviceMesh of two ranks gives in the place of their group, and what is said of a DTensor and of two axes."""
+    from torch.distributed.device_mesh import DeviceMesh
+    from torch.distributed.tensor import DTensor, Shard
+
+    mesh = DeviceMesh.from_group(GROUPS[2], "cpu", mesh_dim_names=("cp",))
+    rank, sharding = dist.get_rank(), posenc.shard(2, tokens=16)
+    x = torch.randn(16, 2, 8, generator=torch.Generator().manual_seed(1))
+    layer = posenc.torch.Layer(posenc.LayerPlan(heads=2, kv_heads=2, head_dim=8, value_dim=8, softmax_scale=0.5))
+    own = pd.take(x, sharding, rank)
+    dealt = DTensor.from_local(own, mesh, [Shard(0)], run_check=False)
+    made = [pd.collect(pd.attend(y, y, y, layer, mesh, sharding=sharding), sharding, mesh) for y in (own, dealt.to_local())]
+    refused = []
+    for y, of in ((dealt, mesh), (own, _TwoAxes())):
+        try:
+            pd.attend(y, y, y, layer, of, sharding=sharding)
+            refused.append("nothing")
+        except ValueError as problem:
+            refused.append(str(problem))
+    return {"made": made, "alone": posenc.torch.attend(layer, x, x, x), "refused": refused}
+
+
+class _TwoAxes:
+    """A mesh of two dimensions, of which a call needs one by name."""
+
+    ndim, mesh_dim_names = 2, ("dp", "cp")
+
+    def get_group(self) -> None:
+        raise AssertionError
