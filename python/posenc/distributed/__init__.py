@@ -22,6 +22,7 @@ from torch import Tensor
 from .. import _posenc
 from .._graph_arguments import Layer
 from ._arguments import call_of as _call_of
+from ._arguments import group_of as _group_of
 from ._attend import Attention
 from ._cache import ShardedCache, attend_parts
 from ._context_parallel import context_parallel
@@ -125,6 +126,7 @@ def collect(x: Tensor, sharding: _posenc.Sharding, group: Any = None, *, dim: in
     tokens, elsewhere. The gradient is summed over ranks. ValueError, on this rank, where x has another number of tokens
     than the sharding deals to it; the others wait for it as long as the group's timeout says, and then raise RuntimeError.
     """
+    group = _group_of(group)
     tokens, mine = x.shape[_rows(x, dim)], len(sharding.ranks[dist.get_rank(group)].rows)
     if tokens != mine:
         raise ValueError(f"[collect] x must have the {mine} tokens of this rank but has {tokens}")

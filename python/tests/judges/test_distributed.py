@@ -215,6 +215,14 @@ def test_no_more_than_two_blocks_are_held(pool):
     assert all(most > two for most, two in gathered)  # what is counted is there
 
 
+def test_a_mesh_is_a_group(pool):
+    for said in pool.ask("by_mesh", ranks=range(2)):
+        assert all(torch.equal(made, said["made"][0]) for made in said["made"])
+        assert torch.allclose(said["made"][0], said["alone"], atol=1e-6)
+        assert "q must be this rank's own tensor, of .to_local(), but is a DTensor" in said["refused"][0]
+        assert "group must be a mesh of one dimension, such as mesh['cp'] but is of 2" in said["refused"][1]
+
+
 PAGE = pathlib.Path(os.environ.get("POSENC_SOURCE_DIR", pathlib.Path(__file__).parents[3]))
 
 
