@@ -383,6 +383,16 @@ def model_over_ranks(ranks: int, *how: Any) -> Any:
     return models.model_over_ranks(*most, ranks, GROUPS[ranks], spoil)
 
 
+def model_or_refusal(*how: Any) -> Any:
+    """What model_over_ranks gives, or what use() or context_parallel says against the model."""
+    try:
+        return model_over_ranks(*how)
+    except (ValueError, NotImplementedError) as problem:
+        if not str(problem).startswith(("[use]", "[context_parallel]")):
+            raise
+        return str(problem)
+
+
 def refused_by_model(ranks: int, what: str) -> str:
     return models.refused_by_model(what, ranks, GROUPS[ranks])
 

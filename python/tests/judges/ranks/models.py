@@ -31,7 +31,7 @@ _IMAGES: dict[str, Any] = dict(depth=1, embed_dim=16, hidden_size=32, num_heads=
 
 
 def _term(kind: str) -> tuple[Any, dict[str, Any]]:
-    """The scheme of a kind "llama, NAME", and its tables."""
+    """The scheme of a kind "llama with NAME", and its tables."""
     random = torch.Generator().manual_seed(7)
     draw = lambda *shape: torch.randn(shape, generator=random)
     heads, channels = SIZES["num_attention_heads"], SIZES["hidden_size"] // SIZES["num_attention_heads"]
@@ -39,12 +39,12 @@ def _term(kind: str) -> tuple[Any, dict[str, Any]]:
         "alibi": lambda: (posenc.Alibi(heads=heads), {}),
         "t5": lambda: (posenc.T5Bias(buckets=8, max_distance=20), {"table": draw(8, heads)}),
         "cope": lambda: (posenc.ContextualPosition(positions=5), {"table": draw(5, channels)}),
-    }[kind.partition(", ")[2]]()
+    }[kind.partition(" with ")[2]]()
 
 
 def scheme_of(kind: str, model: Any) -> tuple[posenc.Plan | None, dict[str, Any]]:
     """A plan with the scheme of the kind in each layer, and its tables as parameters; None where the kind has none."""
-    if not kind.startswith("llama, "):
+    if not kind.startswith("llama with "):
         return None, {}
     term, tables = _term(kind)
     plan = posenc.read_plan(model.config)
@@ -91,7 +91,7 @@ def make(kind: str) -> Any:
         ),
         "mamba": lambda: transformers.MambaConfig(vocab_size=WORDS, hidden_size=32, num_hidden_layers=1),
         "t5": lambda: transformers.T5Config(d_model=32, num_layers=1, num_heads=2, d_kv=16, d_ff=32, vocab_size=WORDS),
-    }[kind.partition(", ")[0].partition(" of ")[0]]()
+    }[kind.partition(" with ")[0].partition(" of ")[0]]()
     config._attn_implementation = "eager"
     torch.manual_seed(3)
     auto: Any = {
