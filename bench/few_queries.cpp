@@ -1,8 +1,8 @@
-// Few queries over a KV cache (speculative decode, a batch's last tokens): 1 to 16 of 32 heads on 8 KV heads of 128
-// channels, already rotated or on load, on f32, bf16 and int8, in one process and in turn, on one thread. A query's
-// time over that of one query alone: above 1 is a cliff.
+// Few queries over a KV cache (speculative decode, a batch's last tokens): 1 to 24 of 32 heads on 8 KV heads of 128
+// channels, already rotated or on load, in one process and in turn, on one thread. A query's time over that of one
+// query alone: above 1 is a cliff; so is a time above that of more queries.
 //
-// usage: bench_few_queries [KEYS [ROUNDS]]
+// usage: bench_few_queries [KEYS [ROUNDS [TYPE ...]]]   types: f32, bf16, f16, int8, q8_0
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -26,8 +26,8 @@ using posenc::bench::HugeMemory;
 constexpr std::int64_t kHeads = 32;
 constexpr std::int64_t kKvHeads = 8;
 constexpr std::int64_t kWidth = 128;
-constexpr std::int64_t kQueries[] = {1, 2, 3, 4, 6, 8, 12, 16};
-constexpr std::int64_t kMostQueries = 16;
+constexpr std::int64_t kQueries[] = {1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 17, 24};
+constexpr std::int64_t kMostQueries = 24;
 
 posenc::LayerPlan layer() {
   posenc::LayerPlan out{.heads = kHeads, .kv_heads = kKvHeads, .head_dim = kWidth, .value_dim = kWidth};
@@ -37,25 +37,32 @@ posenc::LayerPlan layer() {
   return out;
 }
 
-// Keys and values of `keys` tokens, and queries in f32, or in the cache's own dtype where that is bf16.
+DType dtype_of(const std::string& type) {
+  if (type == "bf16") return DType::bf16;
+  return type == "f16" ? DType::f16 : DType::f32;
+}
+
+// Keys and values of `keys` tokens, and queries in f32, or in the cache's own dtype where that has 16 bits.
 struct Cache {
   Cache(const std::string& type, std::int64_t keys, const std::vector<float>& numbers)
       : size(static_cast<std::size_t>(keys * kKvHeads * kWidth)),
         k(4 * size),
         v(4 * size, 2048),
         q(4 * static_cast<std::size_t>(kMostQueries * kHeads * kWidth)),
-        dtype(type == "bf16" ? DType::bf16 : DType::f32) {
+        dtype(dtype_of(type)) {
     std::vector<std::int64_t> slots(static_cast<std::size_t>(keys));
     std::iota(slots.begin(), slots.end(), 0);
     posenc::CacheArgs store{.k = posenc::tensor(numbers.data(), {keys, kKvHeads, kWidth}),
                             .v = posenc::tensor(numbers.data(), {keys, kKvHeads, kWidth}),
                             .slots = slots};
-    if (type == "int8") {
+    if (type == "int8" || type == "q8_0") {
+      const bool has_scales = type == "int8";
       scales.resize(2 * static_cast<std::size_t>(keys * kKvHeads));
       const auto view = [&](HugeMemory& memory, float* of) {
-        posenc::QuantisedView out =
-            posenc::quantised(static_cast<void*>(memory.data()), posenc::CacheFormat::int8, {keys, kKvHeads, kWidth});
-        out.scales = posenc::tensor(of, {keys, kKvHeads});
+        posenc::QuantisedView out = posenc::quantised(
+            static_cast<void*>(memory.data()), has_scales ? posenc::CacheFormat::int8 : posenc::CacheFormat::q8_0,
+            {keys, kKvHeads, kWidth});
+        if (has_scales) out.scales = posenc::tensor(of, {keys, kKvHeads});
         return out;
       };
       args.k_quantised = store.k_quantised = view(k, scales.data());
@@ -116,14 +123,16 @@ int main(int argc, char** argv) {
   const std::int64_t keys = argc > 1 ? std::strtoll(argv[1], nullptr, 10) : 4096;
   const int rounds = argc > 2 ? static_cast<int>(std::strtol(argv[2], nullptr, 10)) : 9;
   if (keys < kMostQueries * kHeads / kKvHeads || rounds < 1) {
-    std::fprintf(stderr, "usage: bench_few_queries [KEYS [ROUNDS]], 64 keys or more\n");
+    std::fprintf(stderr, "usage: bench_few_queries [KEYS [ROUNDS [TYPE ...]]], 96 keys or more\n");
     return 2;
   }
+  std::vector<std::string> types = {"f32", "bf16", "f16", "int8", "q8_0"};
+  if (argc > 3) types.assign(argv + 3, argv + argc);
   std::vector<float> numbers(static_cast<std::size_t>(keys * kKvHeads * kWidth));
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
   for (float& x : numbers) x = normal(random);
   for (const bool on_load : {false, true}) {
-    for (const char* const type : {"f32", "bf16", "int8"}) measure(type, keys, rounds, on_load, numbers);
+    for (const std::string& type : types) measure(type, keys, rounds, on_load, numbers);
   }
 }
