@@ -55,6 +55,25 @@ class HeapLines final : public std::pmr::memory_resource {
   bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
 };
 
+// The same in a few large pieces, given back together. Of many small ones glibc returns the pages to the system after
+// every call, to be cleared again in the next; once it has seen a piece larger than what it keeps, it keeps twice as
+// much (mallopt(3), M_MMAP_THRESHOLD). Decode over 4096 keys takes a few hundred KiB.
+class HeapPieces final : public std::pmr::memory_resource {
+  static constexpr std::size_t kFirstPiece = std::size_t{512} << 10;
+
+  void* do_allocate(std::size_t bytes, std::size_t) override { return pieces_.allocate(bytes, kArenaAlignment); }
+  void do_deallocate(void*, std::size_t, std::size_t) override {}
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+
+  std::pmr::monotonic_buffer_resource pieces_{kFirstPiece, std::pmr::new_delete_resource()};
+};
+
+#if defined(__SANITIZE_ADDRESS__)
+using CallHeap = HeapLines;  // each vector apart, so that what is read beyond one is seen
+#else
+using CallHeap = HeapPieces;
+#endif
+
 // Of how many lines an arena must have room for what is taken here, which comes from the heap.
 class ArenaSize final : public std::pmr::memory_resource {
  public:

@@ -179,7 +179,7 @@ bool attend_of(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
   cpu::keep_angles(call, asked_rows(call, all), keep_going);
   const cpu::FarTiles far(call);
   cpu::Arena arena(args.scratch);
-  cpu::HeapLines heap;
+  cpu::CallHeap heap;
   std::vector<cpu::AttendWorker> workers;
   try {
     std::pmr::memory_resource* memory = &arena;
