@@ -13,10 +13,10 @@
 // memory is read nearly in its order where the heads of a token lie together; prefetches follow that order too.
 //
 // attend takes it where the queries of a KV head (tokens times GQA group) are few (cpu/attend/lane_block.cpp,
-// is_decode): up to 24 in AVX-512, or 32 beside keys of 16 bits, 12 or 16 in AVX2, 4 in NEON. More, and all of the
-// scalar kernels, are multiplied by product_loop.h, in floats or pairs (pairs.h). QK^T of queries and keys in bfloat16
-// that nothing rotates is in pairs here too, by avx512_bf16: decode_dots_of with the factors of pairs_avx512.cpp. Linear
-// attention's step takes decode_weighted alone. Interface: attention.h. Measured: docs/performance.md.
+// is_decode): up to 24 in AVX-512, 12 in AVX2, 4 in NEON. More, and all of the scalar kernels, are multiplied by
+// product_loop.h, in floats or pairs (pairs.h). QK^T of queries and keys in bfloat16 that nothing rotates is in pairs
+// here too, by avx512_bf16: decode_dots_of with the factors of pairs_avx512.cpp. Linear attention's step takes
+// decode_weighted alone. Interface: attention.h. Measured: docs/performance.md.
 #pragma once
 
 #include "kernels/attention.h"

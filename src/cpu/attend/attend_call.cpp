@@ -287,6 +287,7 @@ AttendCall attend_call(const LayerPlan& layer, const AttendArgs& args, const mat
                               .pairs = std::ssize(rule.inv_freq)});
     check_positions(call.rotations.back(), call.lowered);
     check_decays(call.rotations.back(), call);
+    call.rotates_keys |= rule.rotates_keys || !rule.decay.empty();
   }
   // Whether only the distance counts: both sides rotate here, and none decays.
   const auto is_relative = [](const CallRotation& rotation) {
@@ -294,8 +295,7 @@ AttendCall attend_call(const LayerPlan& layer, const AttendArgs& args, const mat
   };
   call.rotates_by_steps = !call.rotations.empty() && call.lowered.regions.regions.empty() &&
                           args.angles == Angles::exact && std::ranges::all_of(call.rotations, is_relative);
-  if (call.rotations.size() == 1 && (call.rotations[0].rule->rotates_keys || !call.rotations[0].rule->decay.empty()) &&
-      rotates_on_load(call.k, call.rotations[0])) {
+  if (call.rotations.size() == 1 && call.rotates_keys && rotates_on_load(call.k, call.rotations[0])) {
     call.in_decode_dots = call.rotations.data();
   }
   // Of each term the floats: a prepared layer's where they cover what occurs, else made for this call.

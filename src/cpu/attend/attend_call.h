@@ -97,7 +97,7 @@ struct AttendCall {
   // Terms multiply queries, or keys, as they are given: before RoPE and without the softmax scale.
   bool takes_raw_queries = false;
   bool takes_raw_keys = false;
-  bool may_decode = true;         // products along the channels where lanes are few
+  bool rotates_keys = false;      // or lets them decay, by any of the rotations
   bool rotates_by_steps = false;  // a tile's keys may rotate by their steps from its first: DecodeProducts
   // The only rotation, if it rotates keys: where lanes are few, products rotate by it what they read
   // (kernels::LoadRotation).

@@ -28,9 +28,20 @@ constexpr std::int64_t kBlocks = 8;
 // Some 10 to 20 us each.
 constexpr std::int64_t kTilesUntilAsked = 64;
 
-// Fewer queries than a register has lanes: those of several heads share one.
+// Whether the queries of several heads share a register or a block: where a head has fewer than a register takes; and
+// fewer than a block takes, if no term wants the lanes of one head.
 bool mixes_heads(const AttendCall& call, std::int64_t rows) {
-  return call.group > 1 && rows < call.attention.register_lanes;
+  const bool is_any = call.lowered.terms.empty();
+  return call.group > 1 && rows < (is_any ? call.max_lanes : call.attention.register_lanes);
+}
+
+// Lanes of the next block where so many are left: about as many as of those after it, in whole registers, since lanes
+// that come one register at a time take half as long again (product_loop.h). Queries that decay share an origin with
+// those that check_decays saw beside them.
+std::int64_t lanes_of_next(const AttendCall& call, bool decays, std::int64_t left) {
+  if (decays) return std::min(left, call.max_lanes);
+  const std::int64_t blocks = (left + call.max_lanes - 1) / call.max_lanes;
+  return std::min(left, whole((left + blocks - 1) / blocks, call.attention.register_lanes));
 }
 
 // Lanes of a KV head where products run along the channels, and how many KV heads make a block: one where a term
@@ -131,9 +142,9 @@ AttendWorker::AttendWorker(const AttendCall& call, std::span<const AttendUnit> u
 }
 
 // The next free block, with its queries and the two kinds of products that it goes by.
-void AttendWorker::begin_block(std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head) {
+void AttendWorker::begin_block(const BlockLanes& lanes) {
   LaneBlock& block = blocks_[used_++];
-  posenc::cpu::begin(call_, lanes, kv_heads, one_head, scratch_, block);
+  posenc::cpu::begin(call_, lanes, scratch_, block);
   const auto in_pairs_if = [&](bool is_in_pairs) -> TileProducts* {
     if (block.decode) return &decode_;
     if (is_in_pairs) return &pairs_;
@@ -158,8 +169,10 @@ void AttendWorker::begin_decode(const AttendUnit& unit) {
       const std::int64_t of_head = std::min(l % layout.each, own - 1);
       lanes[index(l)] = {first + of_head % unit.rows, (head + l / layout.each) * call_.group + of_head / unit.rows};
     }
-    const bool one_head = call_.group == 1 && heads == 1;
-    begin_block(std::span(lanes).first(index(count)), heads, one_head);
+    begin_block({.lanes = std::span(lanes).first(index(count)),
+                 .kv_heads = heads,
+                 .one_head = call_.group == 1 && heads == 1,
+                 .decode = true});
   }
 }
 
@@ -168,23 +181,18 @@ void AttendWorker::begin(const AttendUnit& unit) {
   used_ = 0;
   if (decode_layout(call_, unit).each > 0) return begin_decode(unit);
   std::array<Lane, kMaxLanes> lanes;
-  std::int64_t count = 0;
   const bool mixed = mixes_heads(call_, unit.rows);
-  const auto close = [&] {
-    if (count == 0) return;
-    begin_block(std::span(lanes).first(index(count)), 1, !mixed);
-    count = 0;
-  };
+  const std::int64_t heads = mixed ? call_.group : 1;  // whose lanes follow each other
   const std::int64_t first = call_.rows.sequences[unit.sequence].q_first + unit.first_row;
-  for (std::int64_t head = unit.kv_head; head < unit.kv_head + unit.kv_heads; ++head) {
-    for (std::int64_t g = 0; g < call_.group; ++g) {
-      for (std::int64_t row = 0; row < unit.rows; ++row) {
-        lanes[index(count++)] = {first + row, head * call_.group + g};
-        if (count == call_.max_lanes) close();
+  const std::int64_t end = (unit.kv_head + unit.kv_heads) * call_.group;
+  for (std::int64_t head = unit.kv_head * call_.group; head < end; head += heads) {
+    for (std::int64_t at = 0; at < heads * unit.rows;) {
+      const std::int64_t count = lanes_of_next(call_, !decayed_.empty(), heads * unit.rows - at);
+      for (std::int64_t l = 0; l < count; ++l, ++at) {
+        lanes[index(l)] = {first + at % unit.rows, head + at / unit.rows};
       }
-      if (!mixed) close();
+      begin_block({.lanes = std::span(lanes).first(index(count)), .one_head = !mixed});
     }
-    close();
   }
 }
 
@@ -195,9 +203,20 @@ void AttendWorker::pass_over(const AttendUnit& unit, std::int64_t first, std::in
   const bool is_backwards = call_.runs_backwards || far_.are_sought();
   for (std::int64_t n = 0; n < tiles; ++n) {
     const std::int64_t at = first + (is_backwards ? tiles - 1 - n : n) * kTileKeys;
+    const std::int64_t count = std::min(kTileKeys, end - at);
+    // The next KV head's keys, or the next tile's.
+    const auto after = [&](const LaneBlock& block) -> KeysAhead {
+      const std::int64_t head = block.kv_head + block.kv_heads;
+      if (head < unit.kv_head + unit.kv_heads) return {head, at, count};
+      const std::int64_t next = is_backwards ? at - kTileKeys : at + kTileKeys;
+      if (next < first || next >= end) return {};
+      return {unit.kv_head, next, std::min(kTileKeys, end - next)};
+    };
     std::int64_t placed = -1;
     for (LaneBlock& block : std::span(blocks_).first(used_)) {
-      if (block.kv_head != placed) tile_.place(unit.sequence, block.kv_head, at, std::min(kTileKeys, end - at));
+      const bool is_first = block.kv_head != placed;  // of those that meet the tile
+      if (is_first) tile_.place(unit.sequence, block.kv_head, at, count);
+      tile_.announce(is_first ? after(block) : KeysAhead{});
       placed = block.kv_head;
       const Orders keys = tile_.orders();
       const bool is_hidden = keys.low > block.most.high || keys.high < block.least.low;
@@ -339,13 +358,18 @@ void AttendWorker::join(const float* from) {
       block.sum[at] = block.sum[at] * own[at] + sum[l] * others[at];
       block.divisor[at] = block.divisor[at] * own[at] + divisor[l] * others[at];
     }
-    for (LaneBlock::Floats* const state : {&block.out, &block.mass}) {
-      const bool by_lane = block.decode && state == &block.out;
-      for (std::size_t n = 0; n < state->size(); ++n) {
-        const std::size_t l = by_lane ? n / index(call_.layer.value_dim) : n % index(block.lanes);
-        (*state)[n] = (*state)[n] * own[l] + *from++ * others[l];
-      }
+    const auto channels = static_cast<std::size_t>(call_.layer.value_dim);
+    for (std::size_t n = 0; block.decode && n < block.out.size(); n += channels) {  // a lane
+      const std::size_t l = n / channels;
+      for (std::size_t c = n; c < n + channels; ++c) block.out[c] = block.out[c] * own[l] + *from++ * others[l];
     }
+    const auto add_rows = [&](LaneBlock::Floats& rows) {
+      for (std::size_t n = 0; n < rows.size();) {
+        for (std::size_t l = 0; l < index(block.lanes); ++l, ++n) rows[n] = rows[n] * own[l] + *from++ * others[l];
+      }
+    };
+    if (!block.decode) add_rows(block.out);
+    add_rows(block.mass);
   }
 }
 

@@ -70,7 +70,7 @@ class AttendWorker {
   void attend_tile(LaneBlock& block);
   void add_values(LaneBlock& block, const Hidden& hidden, const float* rescale);
   void begin_decode(const AttendUnit& unit);
-  void begin_block(std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head);
+  void begin_block(const BlockLanes& lanes);
 
   const AttendCall& call_;
   const FarTiles& far_;

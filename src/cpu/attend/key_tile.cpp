@@ -63,6 +63,20 @@ void KeyTile::select_head(std::int64_t kv_head) {
   shown_ = shown;
 }
 
+// A head's rows stand apart by the row of all heads, often a page of memory: no processor foresees them.
+void KeyTile::fetch_ahead(const RowsView& x, std::int64_t channels, std::int64_t n, std::int64_t parts) const {
+  const std::int64_t bytes = x.row_size(channels) * x.bytes;
+  const std::int64_t end = ahead_.first + ahead_.count * (n + 1) / parts;
+  for (std::int64_t token = ahead_.first + ahead_.count * n / parts; token < end;) {
+    const TokenPlace at = call_.place(sequence_, token, x);
+    const auto* row = static_cast<const char*>(x.at(at.member, at.token, ahead_.kv_head));
+    const std::int64_t last = std::min(end, token + x.tokens - at.token);  // of those that lie together
+    for (; token < last; ++token, row += x.row_stride * x.bytes) {
+      for (std::int64_t line = 0; line < bytes; line += kernels::kLineBytes) __builtin_prefetch(row + line, 0, 2);
+    }
+  }
+}
+
 // In whole steps of kStep keys: some that are hidden may remain, and the mask hides them.
 void KeyTile::show_up_to(std::int64_t last) {
   shown_ = count_;
@@ -162,7 +176,7 @@ bool KeyTile::rotate_by_kept(const CallRotation& rotation, float* rows) {
 
 // By the angles kept for the call, or by those of the positions that the region gives.
 FloatRows KeyTile::keys(std::size_t region) {
-  if (call_.rotations.empty()) return raw();
+  if (!call_.rotates_keys) return raw();
   FloatRows& out = rotated_rows_[region];
   if (out.data != nullptr) return out;
   std::pmr::vector<float>& rows = rotated_[region];

@@ -32,6 +32,13 @@ struct GivenRows {
   std::int64_t count;
 };
 
+// Keys of a sequence and a KV head that are read after a tile; count 0: none.
+struct KeysAhead {
+  std::int64_t kv_head = 0;
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
 // One thread's; its memory is reserved once. Rows m count from the tile's first key.
 class KeyTile {
  public:
@@ -42,6 +49,10 @@ class KeyTile {
 
   // The same keys, shown as far, of another KV head.
   void select_head(std::int64_t kv_head);
+
+  void announce(const KeysAhead& ahead) { ahead_ = ahead; }
+  // Prefetches part n of `parts` of what is announced: its rows of x, of so many channels.
+  void fetch_ahead(const RowsView& x, std::int64_t channels, std::int64_t n, std::int64_t parts) const;
 
   // The first keys alone, up to the last whose order is at most `last`, where orders ascend: those beyond are hidden
   // from whoever asks.
@@ -111,6 +122,7 @@ class KeyTile {
   std::int64_t first_row_ = 0;
   std::int64_t count_ = 0;
   std::int64_t shown_ = 0;
+  KeysAhead ahead_;
   bool ascends_ = false;  // orders from key to key
   Orders orders_{};
   RowScratch scratch_;

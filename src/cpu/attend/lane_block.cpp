@@ -223,15 +223,15 @@ struct BeginTerm {
 };
 
 // Which queries the lanes are, up to whole registers by repeating the last, and what each starts with.
-void place_lanes(const AttendCall& call, std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head,
-                 LaneBlock& block) {
+void place_lanes(const AttendCall& call, const BlockLanes& given, LaneBlock& block) {
+  const std::span<const Lane> lanes = given.lanes;
   block.kv_head = lanes[0].head / call.group;
-  block.kv_heads = kv_heads;
+  block.kv_heads = given.kv_heads;
   block.used = std::ssize(lanes);
   block.lanes = whole(block.used, call.attention.register_lanes);
-  block.each = whole(block.used / kv_heads, kernels::kDecodeLanes);
-  block.one_head = one_head;
-  block.decode = is_decode(call, block.used / kv_heads);
+  block.each = whole(block.used / given.kv_heads, kernels::kDecodeLanes);
+  block.one_head = given.one_head;
+  block.decode = given.decode;
   block.least = {kMost, kMost};
   block.most = {kLeast, kLeast};
   for (std::int64_t l = 0; l < block.lanes; ++l) {
@@ -272,16 +272,12 @@ Orders visible_orders(const Mask& mask, std::int64_t prefix, std::int64_t order)
 }
 
 // Beside few lanes products along the lanes leave most of a register empty, and have too few sums at a time for the
-// time that one takes. They catch up at 6 queries of 4 heads in f32 and on codes, at 8 in 16 bits, whose keys and
-// values become floats in memory first; with AVX2's registers of 8 at half as many (docs/performance/decode.md). More
-// than 8 queries have not been measured. Lanes come in kDecodeLanes, which NEON's registers of 4 are.
+// time that one takes. They catch up where a register and a half are full, with AVX-512 and with AVX2
+// (docs/performance/decode.md). Lanes come in kDecodeLanes, which NEON's registers of 4 are.
 bool is_decode(const AttendCall& call, std::int64_t lanes) {
-  constexpr std::int64_t kMostQueries = 8;
   const std::int64_t wide = call.attention.register_lanes;
-  if (!call.may_decode || wide < kernels::kDecodeLanes || lanes > kMostQueries * call.group) return false;
-  if (wide == kernels::kDecodeLanes) return lanes <= wide;
-  const bool is_16_bit = !call.k.is_quantised() && call.k.element != kernels::Element::f32;
-  return lanes <= (is_16_bit ? 2 * wide : wide + wide / 2);
+  if (wide < kernels::kDecodeLanes) return false;
+  return lanes <= (wide == kernels::kDecodeLanes ? wide : wide + wide / 2);
 }
 
 // `columns` and `products` are for terms that project queries (SineDistance), as wide as the widest of them.
@@ -415,11 +411,10 @@ void rotate_by_angles(const AttendCall& call, const CallRotation& rotation, std:
 }
 
 // Queries are read once for each region. Terms take them as given, before u is added and before they rotate.
-void begin(const AttendCall& call, std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head,
-           RowScratch& scratch, LaneBlock& block) {
-  place_lanes(call, lanes, kv_heads, one_head, block);
+void begin(const AttendCall& call, const BlockLanes& lanes, RowScratch& scratch, LaneBlock& block) {
+  place_lanes(call, lanes, block);
   for (std::size_t n = 0; n < block.runs.size(); ++n) {
-    block.runs[n] = one_head && go_up(call.lowered.coordinates[n], block) ? 1 : 0;
+    block.runs[n] = lanes.one_head && go_up(call.lowered.coordinates[n], block) ? 1 : 0;
   }
   const std::int64_t channels = call.layer.head_dim;
   const std::size_t columns = index(channels * block.lanes);

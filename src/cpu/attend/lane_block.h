@@ -105,9 +105,15 @@ void rotate_rows(const AttendCall& call, const CallRotation& rotation, bool rota
 // Whether products run along the channels beside so many lanes of a KV head.
 bool is_decode(const AttendCall& call, std::int64_t lanes);
 
-// The queries of the lanes, as many of each KV head, and nothing seen yet.
-// `one_head`: the lanes are consecutive queries of one head.
-void begin(const AttendCall& call, std::span<const Lane> lanes, std::int64_t kv_heads, bool one_head,
-           RowScratch& scratch, LaneBlock& block);
+// Lanes of a block, as many of each KV head.
+struct BlockLanes {
+  std::span<const Lane> lanes;
+  std::int64_t kv_heads = 1;
+  bool one_head = false;  // consecutive queries of one head
+  bool decode = false;    // LaneBlock::decode
+};
+
+// Their queries, and nothing seen yet.
+void begin(const AttendCall& call, const BlockLanes& lanes, RowScratch& scratch, LaneBlock& block);
 
 }  // namespace posenc::cpu

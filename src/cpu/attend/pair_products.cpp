@@ -15,14 +15,17 @@ PairProducts::PairProducts(const AttendCall& call, std::pmr::memory_resource* me
 void PairProducts::multiply_keys(const LaneBlock& block, KeyTile& tile, std::size_t /*region*/, const float* /*q*/,
                                  float* scores) {
   const PairedRows keys = tile.paired_keys();
-  call_.score_pairs->product({.a = keys.data,
-                              .a_row = keys.stride,
-                              .b = block.pairs.data(),
-                              .c = scores,
-                              .by = block.row_scale.data(),
-                              .rows = tile.count(),
-                              .depth = whole(call_.layer.head_dim, 2),
-                              .lanes = block.lanes});
+  beside_fetches<2 * kernels::kPairRows>(tile, call_.k, call_.layer.head_dim, tile.count(),
+                                         [&](std::int64_t first, std::int64_t rows) {
+                                           call_.score_pairs->product({.a = keys.data + first * keys.stride,
+                                                                       .a_row = keys.stride,
+                                                                       .b = block.pairs.data(),
+                                                                       .c = scores + first * block.lanes,
+                                                                       .by = block.row_scale.data(),
+                                                                       .rows = rows,
+                                                                       .depth = whole(call_.layer.head_dim, 2),
+                                                                       .lanes = block.lanes});
+                                         });
 }
 
 // The kernel that rounds the weights also adds up what they were rounded to: the divisor.
@@ -31,14 +34,17 @@ void PairProducts::add_values(LaneBlock& block, KeyTile& tile, const float* p, c
   call_.value_pairs->rows(
       {.x = p, .rows = tile.count(), .lanes = block.lanes, .to = weights_.data(), .sum = block.divisor.data()});
   const PairedRows values = tile.paired_values();
-  call_.value_pairs->product({.a = values.data,
-                              .a_row = values.stride,
-                              .b = weights_.data(),
-                              .c = block.out.data(),
-                              .scale = rescale,
-                              .rows = call_.layer.value_dim,
-                              .depth = whole(tile.count(), 2),
-                              .lanes = block.lanes});
+  const std::int64_t channels = call_.layer.value_dim;
+  beside_fetches<2 * kernels::kPairRows>(tile, call_.v, channels, channels, [&](std::int64_t first, std::int64_t rows) {
+    call_.value_pairs->product({.a = values.data + first * values.stride,
+                                .a_row = values.stride,
+                                .b = weights_.data(),
+                                .c = block.out.data() + first * block.lanes,
+                                .scale = rescale,
+                                .rows = rows,
+                                .depth = whole(tile.count(), 2),
+                                .lanes = block.lanes});
+  });
 }
 
 }  // namespace posenc::cpu

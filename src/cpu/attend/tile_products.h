@@ -3,7 +3,9 @@
 // block of lanes is given its two when a unit begins (AttendWorker::begin_block).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include "cpu/attend/attend_call.h"
 #include "cpu/attend/key_tile.h"
@@ -22,6 +24,18 @@ class TileProducts {
  protected:
   ~TileProducts() = default;
 };
+
+// multiply(first, count) for kRows rows of a product at a time. Before each, a part of what is read after this tile is
+// prefetched: all at once would find the processor's line fill buffers full.
+template <std::int64_t kRows, typename Multiply>
+void beside_fetches(const KeyTile& tile, const RowsView& x, std::int64_t channels, std::int64_t rows,
+                    const Multiply& multiply) {
+  const std::int64_t parts = (rows + kRows - 1) / kRows;
+  for (std::int64_t n = 0; n < parts; ++n) {
+    tile.fetch_ahead(x, channels, n, parts);
+    multiply(n * kRows, std::min(kRows, rows - n * kRows));
+  }
+}
 
 // In float, the lanes of a block side by side in registers (kernels/product_loop.h): prefill.
 class FloatProducts final : public TileProducts {

@@ -141,7 +141,7 @@ GradientBlock::GradientBlock(const BackwardCall& backward, std::int64_t tiles, s
 void begin(const BackwardCall& backward, std::span<const Lane> lanes, RowScratch& scratch, RowRotations& angles,
            FrequencySums* frequencies, GradientBlock& block) {
   const AttendCall& call = backward.call;
-  begin(call, lanes, 1, true, scratch, block.lanes);
+  begin(call, {.lanes = lanes, .one_head = true}, scratch, block.lanes);
   const LaneBlock& own = block.lanes;
   const std::int64_t channels = call.layer.head_dim;
   block.lse.fill(kSeesNothing);  // of lanes without a query as well

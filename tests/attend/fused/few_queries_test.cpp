@@ -1,7 +1,9 @@
 // Few queries of a GQA group stream the KV cache as one does (docs/performance/decode.md): beside others of its group a
-// query has the bits that it has alone, which products along the lanes would not give.
+// query has the bits that it has alone, which products along the lanes would not give. More of them have the same bits
+// in whichever block of lanes they are.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -17,73 +19,118 @@
 namespace posenc::test::few_queries_test {
 namespace {
 
-constexpr std::int64_t kKeys = 1100;  // in two parts
+constexpr std::int64_t kInTwoParts = 1100;  // keys
+constexpr std::int64_t kInOnePart = 130;
 constexpr std::int64_t kKvHeads = 3;
-constexpr std::int64_t kHeads = 4 * kKvHeads;
 constexpr std::int64_t kDim = 72;
-constexpr std::int64_t kMostQueries = 8;
 
-// Queries of 4 heads each; none by the scalar kernels.
-std::int64_t most_queries(Isa isa, DType dtype) {
-  if (isa == Isa::scalar || isa == Isa::neon) return 1;
+// Queries of so many heads a KV head that are few; one by the scalar kernels.
+std::int64_t most_queries(Isa isa, std::int64_t group) {
+  if (isa == Isa::scalar) return 1;
+  if (isa == Isa::neon) return 4 / group;
   const std::int64_t wide = isa == Isa::avx2 ? 8 : 16;
-  return (dtype == DType::f32 ? wide + wide / 2 : 2 * wide) / 4;
+  return (wide + wide / 2) / group;
 }
 
-TEST(FewQueries, HaveTheBitsOfEachAlone) {
-  Random random(20251129);
-  const auto words = [&](std::int64_t count, DType dtype) {
+// Calls over one KV cache, of some of the same queries, each of `group` heads a KV head.
+class Calls {
+ public:
+  static constexpr std::int64_t kMostQueries = 40;
+
+  Calls(std::int64_t keys, DType dtype, bool rotates, std::int64_t group)
+      : keys_(keys),
+        dtype_(dtype),
+        layer_{.heads = group * kKvHeads,
+               .kv_heads = kKvHeads,
+               .head_dim = kDim,
+               .value_dim = kDim,
+               .softmax_scale = 1 / std::sqrt(static_cast<double>(kDim)),
+               .mask = {.kind = MaskKind::bidirectional}},
+        q_(words(kMostQueries * row())),
+        k_(words(keys * kKvHeads * kDim)),
+        v_(words(keys * kKvHeads * kDim)) {
+    if (rotates) layer_.rotate = {{.scheme = Rope{.pairing = Pairing::half, .head_dim = kDim, .dim = kDim}}};
+  }
+
+  // Floats of a query's output.
+  std::int64_t row() const { return layer_.heads * kDim; }
+
+  std::vector<float> outputs(Isa isa, std::int64_t first, std::int64_t count) const {
+    const std::vector<std::int64_t> here(static_cast<std::size_t>(count), keys_);  // how many there are changes nothing
+    std::vector<float> out(static_cast<std::size_t>(count * row()));
+    const std::size_t bytes = dtype_ == DType::f32 ? 4 : 2;
+    const char* const from = reinterpret_cast<const char*>(q_.data()) + static_cast<std::size_t>(first * row()) * bytes;
+    AttendArgs args{.out = tensor(out.data(), {count, layer_.heads, kDim}),
+                    .q = tensor(static_cast<const void*>(from), dtype_, {count, layer_.heads, kDim}),
+                    .k = tensor(static_cast<const void*>(k_.data()), dtype_, {keys_, kKvHeads, kDim}),
+                    .v = tensor(static_cast<const void*>(v_.data()), dtype_, {keys_, kKvHeads, kDim}),
+                    .parallel = {.threads = 1},
+                    .isa = isa};
+    args.inputs.q_positions = here;
+    EXPECT_TRUE(attend(layer_, args));
+    return out;
+  }
+
+  // Queries first .. first + count - 1 have the same bits beside `more` of them.
+  void expect_same(Isa isa, std::int64_t first, std::int64_t count, const std::vector<float>& more) const {
+    const std::vector<float> own = outputs(isa, first, count);
+    EXPECT_EQ(std::memcmp(own.data(), more.data() + first * row(), own.size() * sizeof(float)), 0)
+        << name(isa) << ", " << name(dtype_) << ", group " << layer_.heads / kKvHeads << ", rotated on load "
+        << !layer_.rotate.empty() << ": queries " << first << " to " << first + count - 1 << " of "
+        << std::ssize(more) / row();
+  }
+
+ private:
+  std::vector<std::uint32_t> words(std::int64_t count) {
     std::vector<std::uint32_t> out(static_cast<std::size_t>(count));
     for (std::uint32_t& x : out) {
-      const auto number = static_cast<float>(random.number());
+      const auto number = static_cast<float>(random_.number());
       std::memcpy(&x, &number, sizeof x);
-      if (dtype == DType::bf16) x = x >> 16 << 16 | x >> 16;  // two, of a float cut off
+      if (dtype_ == DType::bf16) x = x >> 16 << 16 | x >> 16;  // two, of a float cut off
     }
     return out;
-  };
+  }
+
+  Random random_{20251129};
+  std::int64_t keys_;
+  DType dtype_;
+  LayerPlan layer_;
+  std::vector<std::uint32_t> q_, k_, v_;
+};
+
+template <typename Use>
+void for_calls(std::int64_t keys, const Use& use) {
   for (const DType dtype : {DType::f32, DType::bf16}) {
-    const auto q = words(kMostQueries * kHeads * kDim, dtype);
-    const auto k = words(kKeys * kKvHeads * kDim, dtype);
-    const auto v = words(kKeys * kKvHeads * kDim, dtype);
-    const std::size_t bytes = dtype == DType::f32 ? 4 : 2;
     for (const bool rotates : {false, true}) {
-      LayerPlan layer{.heads = kHeads,
-                      .kv_heads = kKvHeads,
-                      .head_dim = kDim,
-                      .value_dim = kDim,
-                      .softmax_scale = 1 / std::sqrt(static_cast<double>(kDim)),
-                      .mask = {.kind = MaskKind::bidirectional}};
-      if (rotates) layer.rotate = {{.scheme = Rope{.pairing = Pairing::half, .head_dim = kDim, .dim = kDim}}};
-      const std::vector<std::int64_t> here(kMostQueries,
-                                           kKeys);  // one place for all: how many there are changes nothing
-      const auto outputs = [&](Isa isa, std::int64_t first, std::int64_t count) {
-        const std::int64_t row = kHeads * kDim;
-        std::vector<float> out(static_cast<std::size_t>(count * row));
-        const char* const from =
-            reinterpret_cast<const char*>(q.data()) + static_cast<std::size_t>(first * row) * bytes;
-        AttendArgs args{.out = tensor(out.data(), {count, kHeads, kDim}),
-                        .q = tensor(static_cast<const void*>(from), dtype, {count, kHeads, kDim}),
-                        .k = tensor(static_cast<const void*>(k.data()), dtype, {kKeys, kKvHeads, kDim}),
-                        .v = tensor(static_cast<const void*>(v.data()), dtype, {kKeys, kKvHeads, kDim}),
-                        .parallel = {.threads = 1},
-                        .isa = isa};
-        args.inputs.q_positions = std::span(here).first(static_cast<std::size_t>(count));
-        EXPECT_TRUE(attend(layer, args));
-        return out;
-      };
-      for (const Isa isa : every_isa("few queries")) {
-        for (std::int64_t count = 2; count <= most_queries(isa, dtype); ++count) {
-          const std::vector<float> together = outputs(isa, 0, count);
-          for (std::int64_t n = 0; n < count; ++n) {
-            const std::vector<float> alone = outputs(isa, n, 1);
-            EXPECT_EQ(std::memcmp(alone.data(), together.data() + n * kHeads * kDim, alone.size() * sizeof(float)), 0)
-                << name(isa) << ", " << name(dtype) << ", rotated on load: " << rotates << ", query " << n << " of "
-                << count;
-          }
-        }
-      }
+      for (const std::int64_t group : {4, 1}) use(Calls(keys, dtype, rotates, group), group);
     }
   }
+}
+
+// Keys are cut beside up to 16 queries.
+TEST(FewQueries, HaveTheBitsOfEachAlone) {
+  for_calls(kInTwoParts, [](const Calls& calls, std::int64_t group) {
+    for (const Isa isa : every_isa("few queries")) {
+      const std::int64_t most = std::min<std::int64_t>(most_queries(isa, group), 16);
+      for (const std::int64_t count : {most / 2, most}) {
+        if (count < 2) continue;
+        const std::vector<float> together = calls.outputs(isa, 0, count);
+        for (std::int64_t n = 0; n < count; ++n) calls.expect_same(isa, n, 1, together);
+      }
+    }
+  });
+}
+
+// Where they are more, a block has some of them, of one head or of several, whichever the counts.
+TEST(FewQueries, HaveTheSameBitsInAnyBlock) {
+  for_calls(kInOnePart, [](const Calls& calls, std::int64_t group) {
+    for (const Isa isa : every_isa("blocks of queries")) {
+      const std::vector<float> many = calls.outputs(isa, 0, Calls::kMostQueries);
+      for (const std::int64_t count : {9, 17, 25}) {
+        if (count > most_queries(isa, group)) calls.expect_same(isa, 3, count, many);
+      }
+    }
+  });
 }
 
 }  // namespace

@@ -175,6 +175,24 @@ TEST(XPos, HoldsInFloatsWhereTokensStandFarApart) {
   }
 }
 
+// Queries stand apart where a block of them may end, and a block must not reach across.
+TEST(XPos, CutsQueriesWhereTheirPositionsWereLookedAt) {
+  for (const Isa isa : every_isa("xPos blocks of queries")) {
+    const std::int64_t together = isa == Isa::scalar ? 6 : isa == Isa::neon ? 12 : isa == Isa::avx2 ? 24 : 48;
+    const std::int64_t count = together + together / 3;
+    SchemeCall call(cases_of(Case<XPos>{}).front(),
+                    {.name = "all", .mask = {.kind = MaskKind::bidirectional}, .queries = count, .keys = 8},
+                    Places::by_order, 2213);
+    std::vector<double> positions(static_cast<std::size_t>(count));
+    for (std::int64_t t = 0; t < count; ++t) {
+      positions[static_cast<std::size_t>(t)] = static_cast<double>(t < together ? t : t + 60000);
+    }
+    call.inputs.q_positions = std::span<const double>(positions);
+    const SchemeCall::Result is = FusedCall(call).by_kernels(isa);
+    EXPECT_TRUE(std::ranges::all_of(is.out, [](double x) { return std::isfinite(x); })) << name(isa);
+  }
+}
+
 // Keys of a tile, and queries of a block, of which a register of two floats has 6.
 TEST(XPos, RefusesInFloatsWhatLeavesThem) {
   Apart farther(20000);
