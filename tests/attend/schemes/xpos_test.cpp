@@ -185,7 +185,7 @@ TEST(XPos, CutsQueriesWhereTheirPositionsWereLookedAt) {
                     Places::by_order, 2213);
     std::vector<double> positions(static_cast<std::size_t>(count));
     for (std::int64_t t = 0; t < count; ++t) {
-      positions[static_cast<std::size_t>(t)] = static_cast<double>(t < together ? t : t + 60000);
+      positions[static_cast<std::size_t>(t)] = static_cast<double>(t < together ? t + 60000 : t);
     }
     call.inputs.q_positions = std::span<const double>(positions);
     const SchemeCall::Result is = FusedCall(call).by_kernels(isa);
