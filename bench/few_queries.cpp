@@ -1,12 +1,16 @@
 // Few queries over a KV cache (speculative decode, a batch's last tokens): 1 to 24 of 32 heads on 8 KV heads of 128
 // channels, already rotated or on load, in one process and in turn, on one thread. A query's time over that of one
 // query alone: above 1 is a cliff; so is a time above that of more queries.
+// Then as many keys as 1 to 64 sequences of uneven lengths, each with so many queries: one after another, and in pages
+// of 16 tokens that lie in any order.
 //
 // usage: bench_few_queries [KEYS [ROUNDS [TYPE ...]]]   types: f32, bf16, f16, int8, q8_0
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 #include <numeric>
 #include <random>
 #include <string>
@@ -28,6 +32,7 @@ constexpr std::int64_t kKvHeads = 8;
 constexpr std::int64_t kWidth = 128;
 constexpr std::int64_t kQueries[] = {1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 17, 24};
 constexpr std::int64_t kMostQueries = 24;
+constexpr std::int64_t kMostSequences = 64;
 
 posenc::LayerPlan layer() {
   posenc::LayerPlan out{.heads = kHeads, .kv_heads = kKvHeads, .head_dim = kWidth, .value_dim = kWidth};
@@ -44,8 +49,9 @@ DType dtype_of(const std::string& type) {
 
 // Keys and values of `keys` tokens, and queries in f32, or in the cache's own dtype where that has 16 bits.
 struct Cache {
-  Cache(const std::string& type, std::int64_t keys, const std::vector<float>& numbers)
-      : size(static_cast<std::size_t>(keys * kKvHeads * kWidth)),
+  // With room for so many tokens more.
+  Cache(const std::string& type, std::int64_t keys, const std::vector<float>& numbers, std::int64_t more = 0)
+      : size(static_cast<std::size_t>((keys + more) * kKvHeads * kWidth)),
         k(4 * size),
         v(4 * size, 2048),
         q(4 * static_cast<std::size_t>(kMostQueries * kHeads * kWidth)),
@@ -117,6 +123,73 @@ void measure(const std::string& type, std::int64_t keys, int rounds, bool on_loa
   }
 }
 
+// Sequences of lengths in proportion to 1, 2, ..., and the pages that their tokens are in.
+struct Batch {
+  static constexpr std::int64_t kPage = 16;
+
+  Batch(std::int64_t sequences, std::int64_t queries, std::int64_t keys) {
+    std::vector<std::int64_t> own;
+    for (std::int64_t s = 0; s < sequences; ++s) {
+      const std::int64_t length = keys * 2 * (s + 1) / (sequences * (sequences + 1));
+      of_queries.push_back(of_queries.back() + static_cast<std::int32_t>(queries));
+      of_keys.push_back(of_keys.back() + static_cast<std::int32_t>(length));
+      own.push_back((length + kPage - 1) / kPage);
+    }
+    pages = std::reduce(own.begin(), own.end());
+    std::vector<std::int32_t> order(static_cast<std::size_t>(pages));
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::shuffle(order, std::mt19937(1));
+    auto next = order.begin();
+    for (const std::int64_t count : own) {
+      table.insert(table.end(), next, next + count);
+      table.resize(table.size() + static_cast<std::size_t>(own.back() - count), -1);  // the last is the longest
+      next += count;
+    }
+  }
+
+  std::vector<std::int32_t> of_queries{0}, of_keys{0}, table;
+  std::int64_t pages;
+};
+
+// Memory is read as pages as it is: what is in it does not count.
+void measure_batches(const std::string& type, std::int64_t keys, int rounds, const std::vector<float>& numbers) {
+  const posenc::LayerPlan plan = layer();
+  const Cache cache(type, keys, numbers, kMostSequences * Batch::kPage);
+  std::vector<float> out(static_cast<std::size_t>(kMostSequences * kMostQueries * kHeads * kWidth));
+  const HugeMemory q(out.size() * 4);
+  std::printf("%s, %lld keys of all sequences, rotated already\n", type.c_str(), static_cast<long long>(keys));
+  for (const std::int64_t sequences : {std::int64_t{1}, std::int64_t{4}, std::int64_t{16}, kMostSequences}) {
+    for (const std::int64_t queries : {2, 4, 8, 16}) {
+      const Batch batch(sequences, queries, keys);
+      const auto view = [&](const HugeMemory& memory, std::initializer_list<std::int64_t> shape) {
+        return posenc::tensor(static_cast<const void*>(memory.data()), cache.dtype, shape);
+      };
+      posenc::AttendArgs args = cache.args;
+      args.inputs.k_rotated = true;
+      args.inputs.cu_seqlens_q = batch.of_queries;
+      args.inputs.cu_seqlens_k = batch.of_keys;
+      args.q = view(q, {sequences * queries, kHeads, kWidth});
+      args.out = posenc::tensor(out.data(), {sequences * queries, kHeads, kWidth});
+      args.k = view(cache.k, {batch.of_keys.back(), kKvHeads, kWidth});
+      args.v = view(cache.v, {batch.of_keys.back(), kKvHeads, kWidth});
+      posenc::AttendArgs paged = args;
+      paged.k = view(cache.k, {batch.pages, Batch::kPage, kKvHeads, kWidth});
+      paged.v = view(cache.v, {batch.pages, Batch::kPage, kKvHeads, kWidth});
+      paged.pages.block_table = batch.table;
+      std::vector<Candidate> candidates{
+          {.name = "together", .run = [&] { (void)posenc::attend(plan, args); }},
+          {.name = "in pages", .run = [&] { (void)posenc::attend(plan, paged); }},
+      };
+      posenc::bench::take_turns(candidates, rounds);
+      const posenc::bench::Spread ratio = ratios(candidates[1], candidates[0]);
+      std::printf("  %2lld sequences of %2lld queries %9.3f ms   in pages %9.3f, %.2f [%.2f, %.2f] times\n",
+                  static_cast<long long>(sequences), static_cast<long long>(queries),
+                  posenc::bench::spread(candidates[0].seconds).median * 1e3,
+                  posenc::bench::spread(candidates[1].seconds).median * 1e3, ratio.median, ratio.least, ratio.most);
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -134,5 +207,8 @@ int main(int argc, char** argv) {
   for (float& x : numbers) x = normal(random);
   for (const bool on_load : {false, true}) {
     for (const std::string& type : types) measure(type, keys, rounds, on_load, numbers);
+  }
+  for (const std::string& type : types) {
+    if (type != "int8" && type != "q8_0") measure_batches(type, keys, rounds, numbers);
   }
 }
