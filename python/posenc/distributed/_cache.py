@@ -4,6 +4,7 @@ what each made of its own, so that all get the same bits. Tree attention, arXiv 
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import torch
@@ -68,7 +69,11 @@ def _checked(q: Any, k: Any, v: Any, layer: Layer) -> None:
             raise ValueError(f"[{_WHERE}] {name} must have 3 dimensions but is of {x.dim()}")
 
 
-@torch.no_grad()
+def _checksum(positions: Tensor | None, before: int = 0) -> int:
+    """Of [axes, tokens], after those that `before` is of: what ranks compare."""
+    return before if positions is None else zlib.crc32(positions.double().T.contiguous().numpy().tobytes(), before)
+
+
 def attend_parts(
     q: Tensor,
     k: Tensor,
@@ -94,7 +99,41 @@ def attend_parts(
 
     ValueError on all ranks for what any of them refuses; RankError for one that does not answer within `timeout` seconds.
     """
-    exchange = Exchange(_WHERE, group_of(group), timeout, Traffic() if traffic is None else traffic)
+    return _attended(
+        q,
+        k,
+        v,
+        layer,
+        Exchange(_WHERE, group_of(group), timeout, Traffic() if traffic is None else traffic),
+        {},
+        q_order=q_order,
+        k_order=k_order,
+        q_positions=q_positions,
+        k_positions=k_positions,
+        length=length,
+        k_rotated=k_rotated,
+        lse=lse,
+    )
+
+
+@torch.no_grad()
+def _attended(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    layer: Layer,
+    exchange: Exchange,
+    told: dict[str, str],
+    *,
+    q_order: Tensor,
+    k_order: Tensor,
+    q_positions: Tensor | None,
+    k_positions: Tensor | None,
+    length: int | None,
+    k_rotated: bool,
+    lse: bool,
+) -> Any:
+    """`told`: what else must be the same on all ranks."""
     problem: Exception | None = None
     facts: dict[str, str] = {}
     try:
@@ -113,8 +152,10 @@ def attend_parts(
             "q's shape": str(tuple(q.shape)),
             "q.dtype": str(q.dtype),
             "q_order": str(q_order.tolist()),
+            "q_positions": str(_checksum(q_positions)),
             "k_rotated": str(k_rotated),
             "length": str(length),
+            **told,
         }
     except (ValueError, TypeError) as refused:
         problem = refused
@@ -155,6 +196,7 @@ class ShardedCache:
         self.v = torch.zeros(turns * block, plan.kv_heads, plan.value_dim, dtype=dtype)
         self.order = torch.zeros(0, dtype=torch.int64)
         self.positions: Tensor | None = None
+        self.checksum = 0  # of the positions of all tokens, those of other ranks too
         self.tokens = 0
         main = [one for one in plan.rotate if one.role == "main"]
         is_plain = len(main) == 1 and isinstance(main[0].scheme, _posenc.Rope) and not main[0].offset and not main[0].heads
@@ -192,17 +234,19 @@ class ShardedCache:
         if positions is not None:
             before = positions.new_empty(positions.shape[0], 0) if self.positions is None else self.positions
             self.positions = torch.cat([before, positions[:, own]], 1)
+            self.checksum = _checksum(positions, self.checksum)
         self.tokens += count
 
     def attend(self, q: Tensor, positions: Tensor | None = None, *, length: int | None = None, lse: bool = False) -> Any:
         """attend_parts of the last tokens' queries, which all ranks have."""
         count = len(self.order)
-        return attend_parts(
+        return _attended(
             q,
             self.k[:count],
             self.v[:count],
             self.layer,
-            self.group,
+            Exchange(_WHERE, self.group, self.timeout, Traffic()),
+            {"block": str(self.block), "the checksum of positions": str(self.checksum)},
             q_order=torch.arange(self.tokens - q.shape[0], self.tokens),
             k_order=self.order,
             q_positions=positions,
@@ -210,5 +254,4 @@ class ShardedCache:
             length=length,
             k_rotated=self.rotates,
             lse=lse,
-            timeout=self.timeout,
         )

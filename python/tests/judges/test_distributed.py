@@ -334,3 +334,10 @@ def test_decode_over_a_sharded_cache(pool, name):
     assert "tokens must be at most" in results[0]["full"] or tokens % 16
     bound = bound_of(call, UNIT) + 8 * UNIT * float(wanted.abs().max())
     assert float((got - wanted).abs().max()) <= bound
+
+
+def test_caches_that_ranks_deal_or_place_otherwise_are_an_error_on_all(pool):
+    for said in pool.ask("differing_caches"):
+        assert said["nothing"] == ""
+        assert "block must be the same on all ranks" in said["blocks"]
+        assert "the checksum of positions must be the same on all ranks" in said["positions"]

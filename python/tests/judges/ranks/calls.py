@@ -426,3 +426,29 @@ class _TwoAxes:
 
     def get_group(self) -> None:
         raise AssertionError
+
+
+def differing_caches() -> dict[str, str]:
+    """What each of two kinds of disagreement is called: blocks of other sizes, positions that one rank counts from 1."""
+    rank = dist.get_rank()
+    rope = posenc.Rope(pairing="half", head_dim=16, dim=16)
+    plan = posenc.LayerPlan(
+        heads=2, kv_heads=1, head_dim=16, value_dim=16, softmax_scale=0.25, rotate=(posenc.Rotate(scheme=rope),)
+    )
+    layer = posenc.torch.Layer(plan)
+    random = torch.Generator().manual_seed(3)
+    k, v = torch.randn(2, 40, 1, 16, generator=random)
+    q = torch.randn(1, 2, 16, generator=random)
+    said = {}
+    for name, block, start in (("nothing", 4, 0), ("blocks", 4 if rank else 8, 0), ("positions", 4, int(rank == 1))):
+        cache = pd.ShardedCache(layer, 40, block=block, timeout=20)
+        places = torch.arange(start, start + 40)[None]
+        # As many tokens in one call or in two are the same cache.
+        for part in torch.arange(40).split(40 if rank else 16):
+            cache.append(k[part], v[part], places[:, part])
+        try:
+            cache.attend(q, torch.tensor([[39]]))
+            said[name] = ""
+        except ValueError as problem:
+            said[name] = str(problem)
+    return said
