@@ -14,6 +14,7 @@
 #include "diagnose/measured_table.h"
 #include "diagnose/noise.h"
 #include "diagnose/norms.h"
+#include "diagnose/passed_channels.h"
 #include "diagnose/samples.h"
 #include "diagnose/slips.h"
 #include "diagnose/words/explain.h"
@@ -390,6 +391,28 @@ void doubt_what_leaks(const Samples& samples, const Expectation& expected, Diagn
                     "dump q before and after the rotation alone, unquantised, in float32");
 }
 
+// What multiplies the channels beside the rotation, of a port whose rotation is as the plan.
+void judge_passed_channels(const Samples& samples, const Expectation& expected, Diagnosis& out) {
+  if (out.verdict != PortVerdict::as_the_plan || !expected.rope) return;
+  const auto passed = port::passed_factor(samples, *expected.rope);
+  if (!passed) return;
+  if (!passed->explains) {
+    out = cannot_tell(std::move(out), formatted("a factor of {}, beside noise", passed->change.found),
+                      "dump q before and after the rotation alone, unquantised, in float32");
+    return;
+  }
+  const double after = energy(samples.after);
+  out.verdict = PortVerdict::differs;
+  out.findings.push_back({.fact = passed->change.fact,
+                          .found = passed->change.found,
+                          .expected = passed->change.expected,
+                          .unexplained = after > 0 ? std::sqrt(passed->rest / after) : 0.0,
+                          .confidence = 1.0 - port::kFalseAlarm,
+                          .tokens = samples.rows(),
+                          .channels = samples.channels - expected.rope->dim,
+                          .mend = passed->change.mend});
+}
+
 // Beyond a quarter of the amplitude anything holds: what is left of `after` then is no noise, and what leaves it no
 // name. And a port that is as the plan leaves what rounding to eight bits leaves, at most.
 void drop_what_explains_nothing(Diagnosis& out) {
@@ -488,6 +511,7 @@ Diagnosis diagnose(const DiagnoseArgs& args) {
   }
   Diagnosis found = of_samples(samples, expected, shape, out);
   if (shape.empty()) name_slips(samples, expected, found);
+  judge_passed_channels(samples, expected, found);
   if (shape.empty()) doubt_what_leaks(samples, expected, found);
   drop_what_explains_nothing(found);
   const bool by_factor =

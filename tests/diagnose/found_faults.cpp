@@ -1,5 +1,6 @@
 // Faults that people made up who had not read the code, and that it did not name then.
 #include <cmath>
+#include <utility>
 
 #include "diagnose/faults.h"
 
@@ -93,6 +94,16 @@ std::vector<Fault> found_faults() {
                         port.factor = 1.26;
                         return rotated(port, before);
                       }));
+  const std::vector<std::pair<std::string, double>> beside{{"0", 0.0}, {"a tenth more", 1.1}, {"twice", 2.0}};
+  for (const auto& [words, times] : beside) {
+    const auto make = [times = times](const Port& port, const PortedPlan& plan,
+                                      const Tensor& before) -> std::optional<Tensor> {
+      if (plan.channels == 2 * port.inv_freq.size()) return {};
+      return mixed(port, before, [=](double y, double x, bool rotates) { return rotates ? y : times * x; });
+    };
+    out.push_back(
+        found("channels beside the rotation: " + words, {PortFact::attention_factor, PortFact::rotation}, 0, make));
+  }
   out.push_back(found("added to the whole head", {PortFact::rotation}, 0,
                       [](const Port& port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
                         if (plan.axes > 1) return {};
