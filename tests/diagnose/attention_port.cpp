@@ -92,12 +92,13 @@ AttentionNumbers numbers_of(const AttentionPort& port, std::size_t queries, std:
         for (std::size_t c = 0; c < d; ++c) {
           dot += out.q[(i * port.heads + h) * d + c] * out.k[(j * port.kv_heads + port.k_head(h)) * d + c];
         }
-        double x = port.scale * dot;
+        const auto stepped = [&](double y) { return port.rounds_steps ? rounded_to(dtype, y) : y; };
+        double x = stepped(port.scale * stepped(dot)) * (port.times ? port.times(h, place) : 1.0);
         const auto capped = [&](double y) {
           return port.capped ? port.capped(y) : port.cap > 0 ? port.cap * std::tanh(y / port.cap) : y;
         };
         if (port.cap_before_bias) x = capped(x);
-        if (port.bias) x += port.bias(h, place, static_cast<double>(j));
+        if (port.bias) x = stepped(x + port.bias(h, place, static_cast<double>(j)));
         if (!port.cap_before_bias) x = capped(x);
         z[j] = port.rounds_scores ? rounded_to(dtype, x) : static_cast<double>(static_cast<float>(x));
         if (dtype == DType::f64) z[j] = x;
@@ -206,6 +207,11 @@ std::vector<AttentionFault> attention_faults() {
   out.push_back(
       {.name = "right, scores rounded", .facts = {}, .right = true, .spoil = [](P& p, const L&, Count, Count) {
          p.rounds_scores = true;
+         return true;
+       }});
+  out.push_back(
+      {.name = "right, every step rounded", .facts = {}, .right = true, .spoil = [](P& p, const L&, Count, Count) {
+         p.rounds_scores = p.rounds_steps = true;
          return true;
        }});
   out.push_back(fault("scale left out", PortFact::scale, [](P& p, const L&, Count, Count) {
@@ -356,6 +362,7 @@ std::vector<AttentionFault> attention_faults() {
          return true;
        }});
   for (AttentionFault& more : reported_attention()) out.push_back(std::move(more));
+  for (AttentionFault& more : found_attention()) out.push_back(std::move(more));
   return out;
 }
 

@@ -16,7 +16,8 @@ namespace posenc::test {
 struct AttentionPort {
   std::size_t heads = 8, kv_heads = 8, head_dim = 32;
   double scale = 1.0;
-  double cap = 0.0;  // 0: none
+  std::function<double(std::size_t h, double i)> times{};  // besides the scale
+  double cap = 0.0;                                        // 0: none
   bool cap_before_bias = false;
   std::function<double(std::size_t h, double i, double j)> bias{};
   std::function<double(double)> capped{};  // instead of cap
@@ -26,6 +27,7 @@ struct AttentionPort {
   std::function<std::size_t(std::size_t h)> k_head{}, v_head{};
   bool rotates_values = false;
   bool rounds_scores = false;  // to the dtype of the tensors, as a kernel without float32 sums does
+  bool rounds_steps = false;   // the product, the scaled one and the biased one too
 };
 
 struct AttentionNumbers {
@@ -55,5 +57,6 @@ struct AttentionFault {
 };
 std::vector<AttentionFault> attention_faults();
 std::vector<AttentionFault> reported_attention();  // of others' projects: reported_attention.cpp
+std::vector<AttentionFault> found_attention();     // in parts of a call: found_attention.cpp
 
 }  // namespace posenc::test

@@ -179,7 +179,7 @@ bool explains(const Left& left, const Left& plan, const Stage& stage) {
   return left.holds() && left.rest * kBetter <= stage.energy && left.rest * kAsGood <= plan.rest;
 }
 
-// False where the plan and something else both hold, and the latter leaves less.
+// False where the plan and something else both hold and the latter leaves less, or the plan holds but is not likely.
 bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<AttentionTried>& tried,
                  const DumpedAttention& dumped, const LayerPlan& layer, AttentionDiagnosis& out) {
   const bool reads_mask = stage.stage == AttentionStage::scores && dumped.masked;
@@ -188,7 +188,7 @@ bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<
     if (applies(one, stage)) all.push_back({&one, judge.left(stage, one)});
   }
   const Left plan = all.front().left;
-  if (!out.stage) {
+  if (!out.stage && share(plan.rest, stage.energy) >= out.unexplained) {
     out.unexplained = share(plan.rest, stage.energy);
     out.allowed = share(plan.allowed, stage.energy);
   }
@@ -234,6 +234,13 @@ bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<
       const Change& other = *held.front()->tried->change;
       out.undecided.push_back(formatted("{}: {} would leave less of the {}, and the plan no more than rounding may",
                                         name(other.fact), other.found, whole(stage.stage)));
+      return false;
+    }
+    if (is_loose && !plan.likely) {
+      out.undecided.push_back(
+          formatted("the plan leaves {:.2g} % of the {}, in some heads or queries more than rounding to as few bits is "
+                    "likely to",
+                    100 * share(plan.rest, stage.energy), whole(stage.stage)));
       return false;
     }
     add_confirmed(all, stage, dumped, out);

@@ -9,6 +9,17 @@ namespace {
 constexpr double kStageUnit = 0x1p-24;
 // Products, sums, exp and a conversion: so many roundings of each number.
 constexpr double kStageRoundings = 4.0;
+// What is allowed adds up the most that each rounding may do, (4 u (|z| + |content|))^2 of a score; a weight may be off
+// by twice the error of its score and 4 u besides. What is likely is less. Two roundings of a score that is all bias,
+// each even within u |z|, leave 1/24 of that, and (2 u |z|)^2, 1/4, at the most; one rounding of a weight 1/48, and
+// 1/16 at the most. The most counts where few rows are added up.
+struct Likely {
+  double many;
+  double few;
+};
+constexpr Likely kLikelyScores{16.0, 4.0};
+constexpr Likely kLikelyWeights{24.0, 12.0};
+constexpr std::size_t kManyRows = 8;
 
 Scores predicted_scores(const AttentionTried& tried) {
   if (tried.content_times == 1.0) return capped_scores(*tried.content, *tried.bias, tried.cap);
@@ -16,6 +27,39 @@ Scores predicted_scores(const AttentionTried& tried) {
   for (double& x : content) x *= tried.content_times;
   return capped_scores(content, *tried.bias, tried.cap);
 }
+
+// What is left and what is allowed, by head and by query.
+class RowSums {
+ public:
+  RowSums(std::size_t heads, std::size_t queries) : heads_(heads), queries_(queries) {}
+
+  void add(std::size_t h, std::size_t i, double rest, double allowed, Left& out) {
+    heads_[h].add(rest, allowed);
+    queries_[i].add(rest, allowed);
+    out.rest += rest;
+    out.allowed += allowed;
+    if (rest > allowed) out.rows[i] = 1;
+  }
+  bool are_likely(const Likely& times, const Left& all) const {
+    const auto within = [&](const Sums& sums, std::size_t rows) {
+      return sums.rest * (rows < kManyRows ? times.few : times.many) <= sums.allowed;
+    };
+    return within({all.rest, all.allowed}, heads_.size() * queries_.size()) &&
+           std::ranges::all_of(heads_, [&](const Sums& s) { return within(s, queries_.size()); }) &&
+           std::ranges::all_of(queries_, [&](const Sums& s) { return within(s, heads_.size()); });
+  }
+
+ private:
+  struct Sums {
+    double rest = 0.0, allowed = 0.0;
+
+    void add(double more, double may) {
+      rest += more;
+      allowed += may;
+    }
+  };
+  std::vector<Sums> heads_, queries_;
+};
 
 double length(const double* x, std::size_t channels) {
   double sum = 0.0;
@@ -107,6 +151,7 @@ double StageJudge::score_error(std::size_t h, std::size_t i, std::size_t j, doub
 // A number that all scores of a query have in common changes nothing: both are compared without it.
 Left StageJudge::of_scores(const AttentionTried& tried) const {
   Left out{.rows = std::vector<char>(dumped_.queries, 0)};
+  RowSums sums(dumped_.heads, dumped_.queries);
   const Scores z = predicted_scores(tried);
   const double unit = std::max(dumped_.scores_unit, dumped_.unit);
   each_row([&](std::size_t h, std::size_t i) {
@@ -124,10 +169,9 @@ Left StageJudge::of_scores(const AttentionTried& tried) const {
       const double error = score_error(h, i, n % dumped_.keys, z[n], (*tried.content)[n] * tried.content_times, unit);
       allowed += error * error;
     });
-    out.rest += rest;
-    out.allowed += allowed;
-    if (rest > allowed) out.rows[i] = 1;
+    sums.add(h, i, rest, allowed, out);
   });
+  out.likely = sums.are_likely(kLikelyScores, out);
   return out;
 }
 
@@ -157,6 +201,7 @@ double StageJudge::weight_error(const AttentionTried& tried, std::size_t h, std:
 
 Left StageJudge::of_weights(const AttentionTried& tried, bool dumped_scores) const {
   Left out{.rows = std::vector<char>(dumped_.queries, 0)};
+  RowSums sums(dumped_.heads, dumped_.queries);
   const Scores p = softmaxed(tried, dumped_scores);
   each_row([&](std::size_t h, std::size_t i) {
     const double error = weight_error(tried, h, i, dumped_scores);
@@ -169,15 +214,15 @@ Left StageJudge::of_weights(const AttentionTried& tried, bool dumped_scores) con
       allowed += error * error * p[n] * p[n];
     }
     allowed += 0x1p-120;
-    out.rest += rest;
-    out.allowed += allowed;
-    if (rest > allowed) out.rows[i] = 1;
+    sums.add(h, i, rest, allowed, out);
   });
+  out.likely = sums.are_likely(kLikelyWeights, out);
   return out;
 }
 
 Left StageJudge::of_out(const AttentionTried& tried, std::optional<AttentionStage> before) const {
   Left out{.rows = std::vector<char>(dumped_.queries, 0)};
+  RowSums sums(dumped_.heads, dumped_.queries);
   const bool has_weights = before == AttentionStage::weights;
   const Scores p = has_weights ? dumped_.weights : softmaxed(tried, before == AttentionStage::scores);
   const std::vector<double> made = summed_values(p, *tried.v, tried.v_in_turn, dumped_);
@@ -198,10 +243,9 @@ Left StageJudge::of_out(const AttentionTried& tried, std::optional<AttentionStag
       allowed += may * may;
     }
     allowed += 0x1p-120;
-    out.rest += rest;
-    out.allowed += allowed;
-    if (rest > allowed) out.rows[i] = 1;
+    sums.add(h, i, rest, allowed, out);
   });
+  out.likely = sums.are_likely(kLikelyWeights, out);
   return out;
 }
 

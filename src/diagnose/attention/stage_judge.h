@@ -13,6 +13,7 @@ struct Left {
   double rest = 0.0;         // sum of squares
   double allowed = 0.0;      // by rounding
   std::vector<char> rows{};  // [queries]: in which more is left than rounding makes
+  bool likely = true;        // of all, of each head and of each query no more is left than rounding is likely to make
   bool holds() const { return rest <= allowed; }
 };
 
