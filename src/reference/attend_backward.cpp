@@ -42,7 +42,7 @@ void add_bias(GradientSum& to, const ConstTensorView& bias, const Row& row, std:
 // dL / dz of each key, [keys], and of the sink. Adds to the gradients of values on the way.
 //
 // The sink takes exp(sink - lse) / (1 + exp(sink - lse)) of the weight, and what the keys give without it has no part
-// in lse. A row that sees nothing gives 0 whatever its numbers are.
+// in lse.
 std::vector<double> softmax_backward(FormulaScores& scores, FormulaGradients& gradients, const Row& row,
                                      const SoftmaxRow& soft, const RowGiven& given, RowGradient& to) {
   const std::size_t keys = soft.z.size();
@@ -65,7 +65,7 @@ std::vector<double> softmax_backward(FormulaScores& scores, FormulaGradients& gr
     for (double& x : dv) x *= soft.weights[j];
     gradients.value(row, static_cast<std::int64_t>(j), std::move(dv), to);
   }
-  if (row.layer.sinks && soft.lse != kUnseen) {
+  if (row.layer.sinks) {
     to.sums.layer.add("sinks", {row.h}, -mean / (1.0 + std::exp(soft.lse - soft.sink)));
   }
   return dz;
@@ -75,6 +75,7 @@ void backward_row(FormulaScores& scores, FormulaGradients& gradients, Gradients&
                   Row& row) {
   const LayerPlan& layer = row.layer;
   const SoftmaxRow soft = softmax_row(scores, row);
+  if (soft.lse == kUnseen) return;  // it gave 0, whatever its numbers are
   RowGradient to{sums, std::vector<double>(index(layer.head_dim)), std::vector<double>(soft.z.size())};
   const std::vector<double> dz = softmax_backward(scores, gradients, row, soft, given_for(args, row), to);
   for (std::size_t j = 0; j < dz.size(); ++j) {

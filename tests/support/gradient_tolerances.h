@@ -45,6 +45,12 @@ inline double fused_gradient(double sensitivity, double largest, const GradientS
   return (roundings * kFloatRounding + stored) * (sensitivity + largest);
 }
 
+// A gradient whose sum is of `terms` products, taken in another order: each is rounded once more or less, at the size
+// of the tensor's largest.
+inline double reordered_gradient(std::int64_t terms, double largest) {
+  return static_cast<double>(terms) * kFloatRounding * largest;
+}
+
 // The same of attend_linear_backward, which has no scores: a product of features carries `features` roundings of each
 // factor (feature_in_floats), and its sum goes over the channels and, chunk by chunk, the tokens; some 12 more are of
 // the rotation, the denominator, which is divided by once and again, and what it takes from the numerator.

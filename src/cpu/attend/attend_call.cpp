@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -12,6 +13,7 @@
 
 #include "base/formatted.h"
 #include "cpu/attend/place_vectors.h"
+#include "cpu/attend/query_numbers.h"
 #include "cpu/call/heads_view.h"
 #include "cpu/lower/lower.h"
 #include "cpu/lower/weight_reader.h"
@@ -238,6 +240,10 @@ std::int64_t AttendCall::rotated_width() const {
   std::int64_t most = 0;
   for (const CallRotation& rotation : rotations) most = std::max(most, 2 * rotation.pairs);
   return most;
+}
+
+bool AttendCall::has_seen_nothing(std::int64_t row, std::int64_t head) const {
+  return !lse.empty() && number_of(lse, row, head) == -std::numeric_limits<float>::infinity();
 }
 
 // Interleaved channels 2p and 2p + 1 of the rotated part stand at p and p + pairs, as kernels::LoadRotation wants the

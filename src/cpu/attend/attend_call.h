@@ -92,6 +92,9 @@ struct AttendCall {
   std::span<const TermVectors> kept_vectors;  // of each term that a prepared layer keeps them of, or of none
   std::vector<float> value_vectors;           // ValueDistance: [heads or 1][count][value_dim]
   RowsView q, k, v;
+  // Of the forward pass, where it is over. A query whose sum is -inf has seen nothing: it is read as zeros, whatever is
+  // in it, so that no gradient has any of that.
+  TensorView lse{};
   std::int64_t group = 1;      // heads that share a KV head
   std::int64_t max_lanes = 0;  // kernels::kLaneRegisters registers
   // Terms multiply queries, or keys, as they are given: before RoPE and without the softmax scale.
@@ -109,6 +112,7 @@ struct AttendCall {
   bool runs_backwards = false;                         // a term is summed from the last key to the first
   bool adds_bias = false;                              // a term, or the caller, adds to scores that the mask has hidden
 
+  bool has_seen_nothing(std::int64_t row, std::int64_t head) const;
   const TermVectors& vectors(std::size_t t) const { return is_kept(t) ? kept_vectors[t] : own_vectors[t]; }
   bool is_kept(std::size_t t) const { return t < kept_vectors.size() && covers(kept_vectors[t], lowered.terms[t]); }
   // SineDistance

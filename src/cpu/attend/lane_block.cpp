@@ -81,9 +81,7 @@ void keep_unrotated(const AttendCall& call, const float* rows, LaneBlock& block)
 // Queries of the lanes from the caller's tensor, as f32.
 void read_queries(const AttendCall& call, const LaneBlock& block, RowScratch& scratch) {
   for (std::int64_t l = 0; l < block.lanes; ++l) {
-    const Lane& lane = block.lane[index(l)];
-    read_floats(call.kernels, call.q.element, call.q.at(lane.row, lane.head), call.layer.head_dim,
-                scratch.rows.data() + l * call.layer.head_dim);
+    read_query(call, block.lane[index(l)], scratch.rows.data() + l * call.layer.head_dim);
   }
 }
 
@@ -253,6 +251,14 @@ void place_lanes(const AttendCall& call, const BlockLanes& given, LaneBlock& blo
 }
 
 }  // namespace
+
+void read_query(const AttendCall& call, const Lane& lane, float* to) {
+  if (call.has_seen_nothing(lane.row, lane.head)) {
+    std::fill_n(to, call.layer.head_dim, 0.0F);
+    return;
+  }
+  read_floats(call.kernels, call.q.element, call.q.at(lane.row, lane.head), call.layer.head_dim, to);
+}
 
 // Of a query of that order. attn_mask is not among them: it is no interval (MatrixRows).
 Orders visible_orders(const Mask& mask, std::int64_t prefix, std::int64_t order) {

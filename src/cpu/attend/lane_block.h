@@ -105,6 +105,9 @@ void rotate_rows(const AttendCall& call, const CallRotation& rotation, bool rota
 // Whether products run along the channels beside so many lanes of a KV head.
 bool is_decode(const AttendCall& call, std::int64_t lanes);
 
+// A query from the caller's tensor, as f32: [head_dim].
+void read_query(const AttendCall& call, const Lane& lane, float* to);
+
 // Lanes of a block, as many of each KV head.
 struct BlockLanes {
   std::span<const Lane> lanes;

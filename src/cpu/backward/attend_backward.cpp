@@ -85,6 +85,7 @@ bool attend_backward(const LayerPlan& layer, const AttendBackwardArgs& args) {
                              .out = cpu::rows_view(args.out),
                              .d_out = cpu::rows_view(args.d_out)};
   cpu::AttendCall& call = backward.call;
+  call.lse = forward.lse;
   call.rotates_by_steps = false;
   call.score_pairs = call.value_pairs = call.decode_pairs = nullptr;
   backward.key_width = cpu::whole(layer.head_dim, call.attention.register_lanes);

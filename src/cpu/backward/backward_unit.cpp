@@ -26,8 +26,7 @@ std::int64_t rows_of_backward_unit(const AttendCall& call) {
   return call.max_lanes * std::max<std::int64_t>(1, kBackwardBlocks / call.group);
 }
 
-// Where a weight is 0, whatever it is multiplied with adds nothing, NaN neither: what is hidden may hold anything.
-// d_q[c][l] += k[m][c] d[m][l]
+// As add_seen_rows has it of columns: d_q[c][l] += k[m][c] d[m][l]
 void add_seen_keys(const FloatRows& keys, std::int64_t count, std::int64_t channels, const float* d, std::int64_t lanes,
                    float* d_q) {
   for (std::int64_t m = 0; m < count; ++m) {
@@ -37,26 +36,6 @@ void add_seen_keys(const FloatRows& keys, std::int64_t count, std::int64_t chann
       for (std::int64_t c = 0; c < channels; ++c) d_q[c * lanes + l] += keys.data[m * keys.stride + c] * own;
     }
   }
-}
-
-// to[m] += weights[m][l] rows[l]
-void add_seen_rows(const float* weights, std::int64_t count, std::int64_t lanes, std::int64_t used, const float* rows,
-                   std::int64_t width, float* to) {
-  for (std::int64_t m = 0; m < count; ++m) {
-    for (std::int64_t l = 0; l < used; ++l) {
-      const float own = weights[m * lanes + l];
-      if (own == 0.0F) continue;
-      for (std::int64_t c = 0; c < width; ++c) to[m * width + c] += own * rows[l * width + c];
-    }
-  }
-}
-
-bool are_finite_rows(const FloatRows& rows, std::int64_t count, std::int64_t channels) {
-  float sum = 0.0F;
-  for (std::int64_t m = 0; m < count; ++m) {
-    for (std::int64_t c = 0; c < channels; ++c) sum += rows.data[m * rows.stride + c] * 0.0F;
-  }
-  return sum == 0.0F;
 }
 
 }  // namespace
@@ -325,26 +304,24 @@ void BackwardWorker::pass_block(GradientBlock& block, std::int64_t tile) {
        .lse = block.lse.data(),
        .delta = block.delta.data(),
        .inverse_cap = static_cast<float>(backward_.inverse_cap(SoftCap::Order::after_bias))});
+  for (std::int64_t m = 0; m < tile_.count(); ++m) {  // of lanes without a query, which no mask has hidden
+    std::fill(d_.begin() + m * lanes.lanes + lanes.used, d_.begin() + (m + 1) * lanes.lanes, 0.0F);
+  }
   const bool is_careful =
       !block.is_finite || (hidden.any() && !are_finite_rows(tile_.keys(0), tile_.count(), call_.layer.head_dim));
   if (by_distance != nullptr) terms.add_mass(*by_distance);
   if (backward_.d_values.is_asked) {
-    if (is_careful) {
-      add_seen_rows(scores_.data(), tile_.count(), lanes.lanes, lanes.used, block.d_out_rows.data(),
-                    backward_.value_width, keys_.values.data());
-    } else {
-      add_rows_product(call_, gradients_.ones.data(),
-                       {.a = scores_.data(),
-                        .a_row = lanes.lanes,
-                        .a_step = 1,
-                        .b = block.d_out_rows.data(),
-                        .b_row = backward_.value_width,
-                        .c = keys_.values.data(),
-                        .c_row = backward_.value_width,
-                        .rows = tile_.count(),
-                        .depth = lanes.used,
-                        .width = backward_.value_width});
-    }
+    add_rows(call_, gradients_.ones.data(), is_careful,
+             {.a = scores_.data(),
+              .a_row = lanes.lanes,
+              .a_step = 1,
+              .b = block.d_out_rows.data(),
+              .b_row = backward_.value_width,
+              .c = keys_.values.data(),
+              .c_row = backward_.value_width,
+              .rows = tile_.count(),
+              .depth = lanes.used,
+              .width = backward_.value_width});
   }
 
   // From the last cap back to q k.
@@ -438,21 +415,17 @@ void BackwardWorker::add_region(GradientBlock& block, std::int64_t region, const
   }
   if (!backward_.d_keys[index(region)].is_asked) return;
   float* const d_k = keys_.keys.data() + region * kTileKeys * width;
-  if (is_careful) {
-    add_seen_rows(d, tile_.count(), lanes.lanes, lanes.used, q_rows, width, d_k);
-    return;
-  }
-  add_rows_product(call_, gradients_.ones.data(),
-                   {.a = d,
-                    .a_row = lanes.lanes,
-                    .a_step = 1,
-                    .b = q_rows,
-                    .b_row = width,
-                    .c = d_k,
-                    .c_row = width,
-                    .rows = tile_.count(),
-                    .depth = lanes.used,
-                    .width = width});
+  add_rows(call_, gradients_.ones.data(), is_careful,
+           {.a = d,
+            .a_row = lanes.lanes,
+            .a_step = 1,
+            .b = q_rows,
+            .b_row = width,
+            .c = d_k,
+            .c_row = width,
+            .rows = tile_.count(),
+            .depth = lanes.used,
+            .width = width});
 }
 
 // What all blocks have added to a tile's keys, to the sums of the call: the unit's turn has come.

@@ -221,8 +221,7 @@ void BackwardWorker::write_queries(GradientBlock& block) {
   float* const given = given_.data();
   if (backward_.wants_frequencies) {
     for (std::int64_t l = 0; l < lanes.used; ++l) {
-      read_floats(call_.kernels, call_.q.element, call_.q.at(lanes.lane[index(l)].row, lanes.head()), channels,
-                  given + l * width);
+      read_query(call_, lanes.lane[index(l)], given + l * width);
       for (std::int64_t c = 0; c < channels; ++c) given[l * width + c] *= lanes.row_scale[index(l)];
     }
   }

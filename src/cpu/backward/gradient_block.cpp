@@ -52,6 +52,10 @@ void read_output_gradients(const BackwardCall& backward, RowRotations& angles, F
   block.d_out_rows.assign(index(lanes.lanes * width), 0.0F);
   for (std::int64_t l = 0; l < lanes.used; ++l) {
     const Lane& lane = lanes.lane[index(l)];
+    if (call.has_seen_nothing(lane.row, lane.head)) {
+      std::fill_n(outputs + l * channels, channels, 0.0F);
+      continue;
+    }
     float* const row = block.d_out_rows.data() + l * width;
     read_floats(call.kernels, backward.d_out.element, backward.d_out.at(lane.row, lane.head), channels, row);
     read_floats(call.kernels, backward.out.element, backward.out.at(lane.row, lane.head), channels,
@@ -62,17 +66,16 @@ void read_output_gradients(const BackwardCall& backward, RowRotations& angles, F
     }
     const double lse = at_row(backward.args.lse, lane.row, lane.head);
     double whole_lse = lse;
-    const bool sees_any = lse != -std::numeric_limits<double>::infinity();
-    if (call.layer.sinks && sees_any) {
+    if (call.layer.sinks) {
       const double sink = read(call.args.weights.sinks, {lane.head});
       const double most = std::max(lse, sink);
       whole_lse = most + std::log(std::exp(lse - most) + std::exp(sink - most));
       block.of_sink -= std::exp(sink - whole_lse) * sum;
     }
-    if (!backward.args.d_lse.empty() && sees_any) {
+    if (!backward.args.d_lse.empty()) {
       sum -= at_row(backward.args.d_lse, lane.row, lane.head) * std::exp(whole_lse - lse);
     }
-    block.lse[index(l)] = sees_any ? static_cast<float>(whole_lse - lanes.shift[index(l)]) : kSeesNothing;
+    block.lse[index(l)] = static_cast<float>(whole_lse - lanes.shift[index(l)]);
     block.delta[index(l)] = static_cast<float>(sum);
   }
   const auto* values = std::get_if<math::ValueRotation>(&call.lowered.values);
@@ -144,7 +147,7 @@ void begin(const BackwardCall& backward, std::span<const Lane> lanes, RowScratch
   begin(call, {.lanes = lanes, .one_head = true}, scratch, block.lanes);
   const LaneBlock& own = block.lanes;
   const std::int64_t channels = call.layer.head_dim;
-  block.lse.fill(kSeesNothing);  // of lanes without a query as well
+  block.lse.fill(kSeesNothing);  // of queries that see nothing, and of lanes without one
   block.delta.fill(0.0F);
   block.of_sink = 0.0;
   block.gates_before.fill(0.0F);

@@ -115,6 +115,7 @@ void multiply_key_places(const BackwardCall& backward, GradientScratch& scratch,
   const float* const vectors = (is_padded ? backward.padded[t].data() : call.vectors(t).rows.data()) +
                                (term.vectors.per_head ? mass.head * term.vectors.count : 0) * width;
   const FloatRows raw = padded_keys(backward, scratch, tile, mass.keys);
+  const bool is_careful = backward.wants[t] != 0 && !are_finite_rows(raw, mass.keys, width);
   mass.mass.take([&](std::int64_t place, std::int64_t count, const float* own) {
     add_rows_product(call, scratch.ones.data(),
                      {.a = own,
@@ -128,17 +129,17 @@ void multiply_key_places(const BackwardCall& backward, GradientScratch& scratch,
                       .depth = count,
                       .width = width});
     if (backward.wants[t] == 0) return;
-    add_rows_product(call, scratch.ones.data(),
-                     {.a = own,
-                      .a_row = kTileKeys,
-                      .a_step = 1,
-                      .b = raw.data,
-                      .b_row = raw.stride,
-                      .c = sums.floats_of(mass.head % call.group) + place * width,
-                      .c_row = width,
-                      .rows = count,
-                      .depth = mass.keys,
-                      .width = width});
+    add_rows(call, scratch.ones.data(), is_careful,
+             {.a = own,
+              .a_row = kTileKeys,
+              .a_step = 1,
+              .b = raw.data,
+              .b_row = raw.stride,
+              .c = sums.floats_of(mass.head % call.group) + place * width,
+              .c_row = width,
+              .rows = count,
+              .depth = mass.keys,
+              .width = width});
   });
   mass.keys = 0;
 }

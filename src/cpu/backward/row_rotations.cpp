@@ -82,7 +82,8 @@ void RowRotations::apply(const CallRotation& rotation, float cos_scale, float si
                         .to_row = stride});
 }
 
-// Of rotated rows y and their gradients d. Positions are those of the pair's axis, with the rotation's offset.
+// Of rotated rows y and their gradients d: what is hidden has none, and adds nothing, whatever it is.
+// Positions are those of the pair's axis, with the rotation's offset.
 void RowRotations::sum_frequencies(const CallRotation& rotation, const float* y, const float* d, std::int64_t stride,
                                    double sign, std::vector<double>& to) const {
   const math::Rotation& rule = *rotation.rule;
@@ -100,6 +101,7 @@ void RowRotations::sum_frequencies(const CallRotation& rotation, const float* y,
     for (std::int64_t n = 0; n < count_; ++n) {
       const float* const row = y + n * stride;
       const float* const gradient = d + n * stride;
+      if (gradient[a] == 0.0F && gradient[b] == 0.0F) continue;
       const double of_angle = static_cast<double>(row[a]) * static_cast<double>(gradient[b]) -
                               static_cast<double>(row[b]) * static_cast<double>(gradient[a]);
       sum += (at[index(first_ + n)] + rule.offset) * of_angle;

@@ -28,6 +28,24 @@ void add_rows_product(const AttendCall& call, const float* ones, const RowsProdu
   }
 }
 
+void add_seen_rows(const RowsProduct& x) {
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    for (std::int64_t k = 0; k < x.depth; ++k) {
+      const float own = x.a[r * x.a_row + k * x.a_step];
+      if (own == 0.0F) continue;
+      for (std::int64_t c = 0; c < x.width; ++c) x.c[r * x.c_row + c] += own * x.b[k * x.b_row + c];
+    }
+  }
+}
+
+bool are_finite_rows(const FloatRows& rows, std::int64_t count, std::int64_t channels) {
+  float sum = 0.0F;
+  for (std::int64_t n = 0; n < count; ++n) {
+    for (std::int64_t c = 0; c < channels; ++c) sum += rows.data[n * rows.stride + c] * 0.0F;
+  }
+  return sum == 0.0F;
+}
+
 GradientScratch::GradientScratch(const BackwardCall& backward, std::pmr::memory_resource* memory)
     : terms(backward.call, memory) {
   const AttendCall& call = backward.call;
@@ -110,6 +128,7 @@ void TileGradients::add(const math::DistanceBias& term, std::size_t t, const flo
   const float* factor = nullptr;
   if (!term.row_factor.empty()) {
     for (std::int64_t l = 0; l < lanes.used; ++l) {
+      if (call_.has_seen_nothing(lanes.lane[index(l)].row, head())) continue;
       by[index(l)] =
           static_cast<float>(term.row_factor[index(head() * call_.lowered.q_rows + lanes.lane[index(l)].row)]);
     }
@@ -291,6 +310,7 @@ void TileGradients::add(const math::KeyVector&, std::size_t t, const float* d) {
   for (std::int64_t m = 0; m < tile_.count(); ++m) {
     float sum = 0.0F;
     for (std::int64_t l = 0; l < lanes.used; ++l) sum += d[m * lanes.lanes + l];
+    if (sum == 0.0F) continue;  // a hidden key may be anything
     float* const of_key = keys_.raw_keys.data() + m * backward_.key_width;
     const float* const key = keys.data + m * keys.stride;
     for (std::int64_t c = 0; c < channels; ++c) of_key[c] += sum * u[c];

@@ -54,6 +54,12 @@ struct RowsProduct {
   std::int64_t width;
 };
 void add_rows_product(const AttendCall& call, const float* ones, const RowsProduct& x);
+// Where a weight a is 0, whatever it is multiplied with adds nothing, NaN neither: what is hidden may hold anything.
+void add_seen_rows(const RowsProduct& x);
+inline void add_rows(const AttendCall& call, const float* ones, bool is_careful, const RowsProduct& x) {
+  is_careful ? add_seen_rows(x) : add_rows_product(call, ones, x);
+}
+bool are_finite_rows(const FloatRows& rows, std::int64_t count, std::int64_t channels);
 
 // What has been summed by place, multiplied, and added to gradients of what it met: of the block's queries, which have
 // passed all tiles, or of the keys of a tile, which all blocks have passed.

@@ -60,6 +60,40 @@ KernelGradients::KernelGradients(const SchemeCase& scheme, const Arrangement& ar
   call.inputs.bias = tensor(bias_.data(), DType::f64, bias);
 }
 
+void KernelGradients::spoil(const std::vector<std::int64_t>& keys, const std::vector<std::int64_t>& queries,
+                            double with) {
+  // [tokens, heads, ...], or [batch, heads, tokens, ...] where `rank` is that of a batch.
+  const auto fill = [&](Tensor& x, const std::vector<std::int64_t>& tokens, std::size_t channels) {
+    const bool is_batch = call.q.shape.size() == 4;
+    const std::int64_t count = x.shape[is_batch ? 2 : 0];
+    const std::int64_t heads = x.shape[1];
+    for (std::size_t row = 0; row < x.values.size() / channels; ++row) {
+      const std::int64_t own = static_cast<std::int64_t>(row);
+      const std::int64_t token = is_batch ? own % count : own / heads;
+      if (std::ranges::find(tokens, token) == tokens.end()) continue;
+      std::fill_n(x.values.begin() + own * static_cast<std::int64_t>(channels), channels, with);
+    }
+  };
+  const auto key_width = static_cast<std::size_t>(call.layer.head_dim);
+  const auto value_width = static_cast<std::size_t>(call.layer.value_dim);
+  for (Tensor* const k : {&numbers_.k, &call.k}) fill(*k, keys, key_width);
+  for (Tensor* const v : {&numbers_.v, &call.v}) fill(*v, keys, value_width);
+  for (Tensor* const q : {&numbers_.q, &call.q}) fill(*q, queries, key_width);
+  fill(numbers_.d_out, queries, value_width);
+  fill(numbers_.d_lse, queries, 1);
+  if (const ConstTensorView& gate = call.inputs.row_gate; !gate.empty()) {  // [rows, heads], of the call's tables
+    auto* const first = static_cast<double*>(const_cast<void*>(gate.data));
+    for (std::int64_t row = 0; row < gate.shape[0]; ++row) {
+      if (std::ranges::find(queries, row % call.sizes.queries) == queries.end()) continue;
+      std::fill_n(first + row * gate.shape[1], gate.shape[1], with);
+    }
+  }
+  k_ = in_dtype(numbers_.k.values, dtype_);
+  v_ = in_dtype(numbers_.v.values, dtype_);
+  q_ = in_dtype(numbers_.q.values, dtype_);
+  d_out_ = in_dtype(numbers_.d_out.values, dtype_);
+}
+
 Gradients KernelGradients::by_kernels(Isa isa, const BackwardWay& way) {
   const auto bytes = [&](const std::vector<std::int64_t>& shape) {
     return std::vector<std::byte>(size_of(shape) * static_cast<std::size_t>(bytes_of(dtype_)), std::byte{0xFF});

@@ -41,6 +41,10 @@ class KernelGradients {
   // The reference's, where each number that the gradients are made of, tables included, is moved by `by` of itself.
   Gradients moved(double by, std::uint64_t seed);
 
+  // Every number of keys and values of these tokens, and of these queries, the gates of their rows and the gradients of
+  // their outputs, becomes `with`, in every member of a batch.
+  void spoil(const std::vector<std::int64_t>& keys, const std::vector<std::int64_t>& queries, double with);
+
   // As the dtype holds them.
   struct Numbers {
     Tensor q, k, v, d_out, d_lse;
