@@ -2,6 +2,9 @@
 // the fraction of peak FLOP/s (five products of which the forward pass has two), and time over that of the layer
 // without positions.
 //
+// Those whose weights take work are timed once more, "kept": with that work done before, as a step does it once for
+// both passes (prepared_layer.h).
+//
 // usage: bench_attend_backward [TOKENS [HEADS [KV HEADS [PART OF A SCHEME [ROUNDS]]]]]        on one thread
 //        bench_attend_backward memory [PART OF A SCHEME]     what a call on 32768 tokens takes beside its tensors
 #include "posenc/attend_backward.h"
@@ -10,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +22,7 @@
 #include "math/learned_tensors.h"
 #include "multiply_add.h"
 #include "posenc/attend.h"
+#include "posenc/prepared_layer.h"
 #include "taking_turns.h"
 
 namespace {
@@ -55,6 +60,7 @@ struct Scheme {
   posenc::LayerPlan layer;
   posenc::LayerWeights weights{};
   posenc::LayerInputs inputs{};
+  std::shared_ptr<const posenc::PreparedLayer> kept{};  // instead of layer and weights
 };
 
 posenc::LayerPlan plain(const Sizes& s) {
@@ -98,6 +104,22 @@ std::vector<Scheme> schemes(const Sizes& s) {
                              .keys = {.weight = table({width, width}), .bias = table({width})},
                              .queries = {.weight = table({width, width}), .bias = table({width})}});
   return out;
+}
+
+// DeBERTa's and Transformer-XL's projections, and FIRE's and KERPLE's biases.
+void add_kept(const Sizes& s, std::vector<Scheme>& list) {
+  std::vector<Scheme> out;
+  for (Scheme& scheme : list) {
+    out.push_back(std::move(scheme));
+    Scheme kept = out.back();
+    if (kept.layer.score.empty()) continue;
+    posenc::PreparedLayer prepared = prepare_layer(kept.layer, kept.weights, {.max_distance = s.tokens});
+    if (prepared.bytes() == 0) continue;
+    kept.name += ", kept";
+    kept.kept = std::make_shared<const posenc::PreparedLayer>(std::move(prepared));
+    out.push_back(std::move(kept));
+  }
+  list = std::move(out);
 }
 
 // Gradients of all that the layer has learned.
@@ -147,7 +169,8 @@ int main(int argc, char** argv) {
   std::printf("%lld tokens, %lld heads, %lld KV heads of %lld, causal, f32, %lld thread%s\n",
               static_cast<long long>(s.tokens), static_cast<long long>(s.heads), static_cast<long long>(s.kv_heads),
               static_cast<long long>(kHeadDim), static_cast<long long>(threads), threads == 1 ? "" : "s");
-  const std::vector<Scheme> all = schemes(s);
+  std::vector<Scheme> all = schemes(s);
+  add_kept(s, all);
   std::deque<std::deque<posenc::NamedGradient>> asked;
   std::deque<std::vector<posenc::NamedGradient>> lists;
   std::vector<Candidate> candidates;
@@ -159,30 +182,34 @@ int main(int argc, char** argv) {
     asked.push_back(gradients(scheme));
     lists.emplace_back(asked.back().begin(), asked.back().end());
     const std::vector<posenc::NamedGradient>& d_weights = lists.back();
-    candidates.push_back({.name = scheme.name, .run = [&] {
-                            (void)attend(scheme.layer, {.out = out,
-                                                        .q = q,
-                                                        .k = k,
-                                                        .v = v,
-                                                        .weights = scheme.weights,
-                                                        .inputs = scheme.inputs,
-                                                        .lse = lse,
-                                                        .parallel = {.threads = threads}});
+    const posenc::LayerWeights weights = scheme.kept ? posenc::LayerWeights{} : scheme.weights;
+    const posenc::AttendArgs forward{.out = out,
+                                     .q = q,
+                                     .k = k,
+                                     .v = v,
+                                     .weights = weights,
+                                     .inputs = scheme.inputs,
+                                     .lse = lse,
+                                     .parallel = {.threads = threads}};
+    const posenc::AttendBackwardArgs backward{.q = q,
+                                              .k = k,
+                                              .v = v,
+                                              .weights = weights,
+                                              .inputs = scheme.inputs,
+                                              .out = out,
+                                              .lse = lse,
+                                              .d_out = d_out,
+                                              .d_q = d_q,
+                                              .d_k = d_k,
+                                              .d_v = d_v,
+                                              .d_weights = d_weights,
+                                              .parallel = {.threads = threads}};
+    candidates.push_back({.name = scheme.name, .run = [&scheme, forward] {
+                            (void)(scheme.kept ? attend(*scheme.kept, forward) : attend(scheme.layer, forward));
                           }});
-    candidates.push_back({.name = scheme.name + ", backward", .run = [&] {
-                            (void)attend_backward(scheme.layer, {.q = q,
-                                                                 .k = k,
-                                                                 .v = v,
-                                                                 .weights = scheme.weights,
-                                                                 .inputs = scheme.inputs,
-                                                                 .out = out,
-                                                                 .lse = lse,
-                                                                 .d_out = d_out,
-                                                                 .d_q = d_q,
-                                                                 .d_k = d_k,
-                                                                 .d_v = d_v,
-                                                                 .d_weights = d_weights,
-                                                                 .parallel = {.threads = threads}});
+    candidates.push_back({.name = scheme.name + ", backward", .run = [&scheme, backward] {
+                            (void)(scheme.kept ? attend_backward(*scheme.kept, backward)
+                                               : attend_backward(scheme.layer, backward));
                           }});
   }
   if (is_memory) {

@@ -20,6 +20,7 @@
 #include "posenc/export.h"
 #include "posenc/parallel.h"
 #include "posenc/plan.h"
+#include "posenc/prepared_layer.h"
 #include "posenc/tensor.h"
 
 namespace posenc::inline v0_2 {
@@ -77,5 +78,10 @@ POSENC_API std::vector<std::string> gradient_names(const LayerPlan& layer, const
 // that is not in gradient_names() or is given twice. False where keep_going returned false: gradients then hold nothing
 // of use.
 [[nodiscard]] POSENC_API bool attend_backward(const LayerPlan& layer, const AttendBackwardArgs& args);
+
+// The same of attend(prepared, args) in prepared_layer.h, to the bit that of its layer and weights: what attention
+// makes of the weights is not made again. A step that changes weights needs a layer prepared anew. Throws Error, too,
+// where args has weights, or an instruction set that is not the layer's.
+[[nodiscard]] POSENC_API bool attend_backward(const PreparedLayer& prepared, const AttendBackwardArgs& args);
 
 }  // namespace posenc::inline v0_2

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from . import _posenc
-from ._graph_arguments import _parsed, _put_together
+from ._graph_arguments import _parsed, call_of
 
 _OF_32_BITS = ("cu_seqlens_q", "cu_seqlens_k", "q_segments", "k_segments")
 _OF_64_BITS = ("q_order", "k_order")
@@ -90,9 +90,7 @@ def attend_backward(
 
     asked: for each of inputs, then for each of weights; of inputs bias, log_forget and row_gate have one.
     """
-    plan, _, parts = _parsed(layer)
-    tables = [x.detach() for x in weights]
-    keywords: dict[str, Any] = {name: _put_together(value, tables) for name, value in parts.items()}
+    plan, keywords = call_of(layer, weights)
     given = inputs_of(names, inputs)
     named = names.split()
     for name, is_asked in zip(named, asked):
@@ -193,9 +191,7 @@ def attend_lse(
     q: Tensor, k: Tensor, v: Tensor, inputs: List[Tensor], names: str, weights: List[Tensor], layer: str
 ) -> Tensor:
     """The log-sum-exp of the scores, without the sinks: float32, of q's shape without channels."""
-    plan, _, parts = _parsed(layer)
-    tables = [x.detach() for x in weights]
-    keywords: dict[str, Any] = {name: _put_together(value, tables) for name, value in parts.items()}
+    plan, keywords = call_of(layer, weights)
     lse = q.new_empty(q.shape[:-1], dtype=torch.float32)
     _posenc.attend(plan, q.detach(), k.detach(), v.detach(), lse=lse, **inputs_of(names, inputs), **keywords)
     return lse

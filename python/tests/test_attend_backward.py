@@ -133,3 +133,22 @@ def test_wrong_arguments():
         posenc.attend_backward(*good, d_value=True)
     with pytest.raises(TypeError):
         posenc.attend_backward(LAYER, q, k, v, out)
+
+
+def test_a_prepared_layer_has_the_same_gradients():
+    layer, weights, _ = CALLS["t5, sinks"]
+    given = posenc.named_weights(layer, weights)
+    prepared = posenc.prepare_layer(layer, **given)
+    q, k, v, d_out = drawn(9, 4, 8), drawn(9, 2, 8), drawn(9, 2, 6), drawn(9, 4, 6)
+    out, lse = posenc.attend(prepared, q, k, v, lse=True)
+    wanted = posenc.attend_backward(layer, q, k, v, out, lse, d_out, d_weights=True, **given)
+    got = posenc.attend_backward(prepared, q, k, v, out, lse, d_out, d_weights=True)
+    assert list(got["d_weights"]) == list(wanted["d_weights"]) == ["table", "sinks"]
+    for one in ("d_q", "d_k", "d_v"):
+        np.testing.assert_array_equal(got[one], wanted[one])
+    for one, of in wanted["d_weights"].items():
+        np.testing.assert_array_equal(got["d_weights"][one], of)
+    with pytest.raises(ValueError, match=r"\[attend_backward\] weights must be omitted, since the prepared layer has them"):
+        posenc.attend_backward(prepared, q, k, v, out, lse, d_out, **given)
+    with pytest.raises(TypeError, match=r"\[attend_backward\] layer must be a LayerPlan or a PreparedLayer"):
+        posenc.attend_backward("layer", q, k, v, out, lse, d_out)

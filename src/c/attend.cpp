@@ -35,23 +35,11 @@ AttendArgs args_of(const posenc_attend_args& given, AttendWork& work) {
           .keep_going = keep_going_of(given.keep_going, given.keep_going_context)};
 }
 
-// What a prepared layer has already: given again, it might be another's.
-void require_no_layer(const posenc_attend_args& given) {
-  const auto require_none = [](const char* field, bool is_given) {
-    if (is_given) throw Error(kAttend, {field, "be omitted, since the prepared layer has its own", "given"});
-  };
-  require_none("plan", given.plan != nullptr);
-  require_none("stack", given.stack != nullptr);
-  require_none("layer", given.layer != 0);
-  require_none("mask", given.mask != nullptr);
-  require_none("weights", given.weights_count != 0);
-}
-
 // With a prepared layer, or with a layer of a plan; false where keep_going cancelled the call.
 bool attended(const posenc_attend_args& given, AttendWork& work) {
   AttendArgs args = args_of(given, work);
   if (given.prepared != nullptr) {
-    require_no_layer(given);
+    require_no_layer(kAttend, given);
     return attend(given.prepared->layer, args);
   }
   // The layer with the caller's mask, where there is one; else unused. It must live until attend has returned.

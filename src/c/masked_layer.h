@@ -5,6 +5,7 @@
 
 #include "c/handles.h"
 #include "c/status.h"
+#include "posenc/error.h"
 #include "posenc/plan.h"
 
 namespace posenc::c {
@@ -21,6 +22,19 @@ const LayerPlan& masked_layer(const char* where, const Args& args, LayerPlan& ch
   changed = layer;
   changed.mask = mask_of(where, sized(where, "mask", args.mask));
   return changed;
+}
+
+// Of args with a prepared layer, which has all of this already: given again, it might be another's.
+template <typename Args>
+void require_no_layer(const char* where, const Args& args) {
+  const auto require_none = [where](const char* field, bool is_given) {
+    if (is_given) throw Error(where, {field, "be omitted, since the prepared layer has its own", "given"});
+  };
+  require_none("plan", args.plan != nullptr);
+  require_none("stack", args.stack != nullptr);
+  require_none("layer", args.layer != 0);
+  require_none("mask", args.mask != nullptr);
+  require_none("weights", args.weights_count != 0);
 }
 
 }  // namespace posenc::c

@@ -124,6 +124,30 @@ static void gradients_of(posenc_plan* plan) {
     EXPECT(fabs(sum) <= kBound);
   }
 
+  // The same bits of a prepared layer, which has plan and weights.
+  posenc_prepare_layer_args layer = POSENC_PREPARE_LAYER_ARGS_INIT;
+  layer.plan = plan;
+  layer.stack = "encoder";
+  layer.weights = &weights;
+  layer.weights_count = 1;
+  posenc_prepared_layer* prepared = NULL;
+  EXPECT(posenc_prepare_layer(&layer, &prepared) == POSENC_OK);
+  static float again[kCount];
+  posenc_attend_backward_args by_kept = args;
+  by_kept.d_q = tokens(again);
+  by_kept.prepared = prepared;
+  EXPECT_ERROR(posenc_attend_backward(&by_kept), POSENC_WRONG_ARGUMENT,
+               "[posenc_attend_backward] plan must be omitted, since the prepared layer has its own but is given");
+  by_kept.plan = NULL;
+  by_kept.stack = NULL;
+  EXPECT_ERROR(posenc_attend_backward(&by_kept), POSENC_WRONG_ARGUMENT,
+               "[posenc_attend_backward] weights must be omitted, since the prepared layer has its own but is given");
+  by_kept.weights = NULL;
+  by_kept.weights_count = 0;
+  EXPECT(posenc_attend_backward(&by_kept) == POSENC_OK);
+  EXPECT(memcmp(again, d_q, sizeof d_q) == 0);
+  posenc_prepared_layer_free(prepared);
+
   int asked = 0;
   args.keep_going = end;
   args.keep_going_context = &asked;

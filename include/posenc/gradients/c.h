@@ -73,6 +73,7 @@ typedef struct posenc_attend_backward_args {
   void* keep_going_context;
   int64_t threads;  // at most so many; 0: all
   posenc_executor executor;
+  const posenc_prepared_layer* prepared;  // instead of plan, stack, layer, mask and weights, which are omitted
 } posenc_attend_backward_args;
 #define POSENC_ATTEND_BACKWARD_ARGS_INIT \
   { .size = sizeof(posenc_attend_backward_args) }

@@ -5,6 +5,7 @@
 #include "describe/describe_plan.h"
 #include "module.h"
 #include "posenc/attend_backward.h"
+#include "prepared.h"
 #include "signal_watch.h"
 #include "signature.h"
 
@@ -13,9 +14,15 @@ namespace {
 
 constexpr const char* kAttendBackward = "attend_backward";
 
-// A call's tensors are kept in this frame, which outlives it.
-nb::object backward_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb::handle v, nb::handle out,
-                         nb::handle lse, nb::handle d_out, const nb::kwargs& given) {
+// layer: a LayerPlan, or a PreparedLayer, which has weights of its own. A call's tensors are kept in this frame, which
+// outlives it.
+nb::object backward_call(nb::handle layer, nb::handle q, nb::handle k, nb::handle v, nb::handle out, nb::handle lse,
+                         nb::handle d_out, const nb::kwargs& given) {
+  const PreparedLayer* prepared = prepared_layer(layer);
+  if (prepared == nullptr && !nb::isinstance<LayerPlan>(layer)) {
+    refuse_type({kAttendBackward, "layer"}, "be a LayerPlan or a PreparedLayer", layer);
+  }
+  const LayerPlan& plan = prepared != nullptr ? prepared->layer() : *nb::inst_ptr<LayerPlan>(layer);
   nb::dict keywords;
   keywords.update(given);
   // Shapes of inputs before they are taken.
@@ -61,7 +68,8 @@ nb::object backward_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb:
   args.d_bias = asked.take(keywords, "d_bias", false, q, DType::f32, view_shape(bias.view()));
   args.d_log_forget = asked.take(keywords, "d_log_forget", false, q, DType::f32, view_shape(log_forget.view()));
   args.d_row_gate = asked.take(keywords, "d_row_gate", false, q, DType::f32, view_shape(row_gate.view()));
-  asked.take_weights(popped(keywords, "d_weights"), q, layer, common.weights());
+  asked.take_weights(popped(keywords, "d_weights"), q, plan,
+                     prepared != nullptr ? prepared->weights() : common.weights());
   args.d_weights = asked.named();
   const nb::object isa = popped(keywords, "isa");
   const nb::object threads = popped(keywords, "threads");
@@ -70,7 +78,7 @@ nb::object backward_call(const LayerPlan& layer, nb::handle q, nb::handle k, nb:
   if (!threads.is_none())
     args.parallel.threads = Convert<std::int64_t>::from_python(threads, {kAttendBackward, "threads"});
   args.keep_going = SignalWatch();
-  finish([&] { return attend_backward(layer, args); });
+  finish([&] { return prepared != nullptr ? attend_backward(*prepared, args) : attend_backward(plan, args); });
   return asked.result();
 }
 
@@ -81,7 +89,9 @@ void bind_attend_backward(nb::module_& m) {
       std::string(
           "The backward pass of attend: from the gradient of its output those of q, k, v and of what the layer "
           "has learned, as a dict of arrays.\n\n"
-          "q, k, v, weights and inputs: as attend was given them; out and lse: what it returned. d_out: like "
+          "layer: a LayerPlan, or the PreparedLayer of the forward pass, which has its weights: they must not have "
+          "changed since it was made. q, k, v, weights and inputs: as attend was given them; out and lse: what it "
+          "returned. d_out: like "
           "out; d_lse: like lse, or None for zeros. "
           "Tiles of the attention matrix are computed again, none is kept.\n\n"
           "d_q, d_k, d_v: True (the default) for a new array of the dtype and library of its tensor; False for none; "
@@ -96,7 +106,8 @@ void bind_attend_backward(nb::module_& m) {
       "\n\nGradients are the same to the bit for any number of threads. ValueError, before anything is written, for "
       "what does not fit. The GIL is released; Ctrl-C ends the call.";
   def(m,
-      {"def attend_backward(layer: LayerPlan, q: ArrayLike, k: ArrayLike, v: ArrayLike, out: ArrayLike, lse: "
+      {"def attend_backward(layer: LayerPlan | PreparedLayer, q: ArrayLike, k: ArrayLike, v: ArrayLike, out: "
+       "ArrayLike, lse: "
        "ArrayLike, d_out: ArrayLike, *, " +
        std::string(kWeightsSignature) + kInputsSignature +
        ", block_table: IndicesLike | None = None, d_lse: ArrayLike | None = None, d_q: bool | ArrayLike = True, "

@@ -222,22 +222,6 @@ bool attend(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
   return attend_of(layer, with_shapes(args), kept);
 }
 
-// The arguments with the layer's own weights and instruction set.
-AttendArgs with_kept(const cpu::KeptLayer& kept, const AttendArgs& args) {
-  const LayerWeights& given = args.weights;
-  if (!given.score.empty() || !given.value.table.empty() || !given.sinks.empty()) {
-    throw Error("attend", {"weights", "be omitted, since the prepared layer has them", "given"});
-  }
-  if (args.isa != Isa::automatic && args.isa != kept.isa) {
-    throw Error("attend",
-                {"isa", formatted("be that of the prepared layer, {}", name(kept.isa)), std::string(name(args.isa))});
-  }
-  AttendArgs out = args;
-  out.weights = kept.weights;
-  out.isa = kept.isa;
-  return out;
-}
-
 }  // namespace
 
 std::string_view name(Products products) noexcept {
@@ -254,14 +238,14 @@ std::int64_t attend_scratch_bytes(const LayerPlan& layer, const AttendArgs& args
 
 std::int64_t attend_scratch_bytes(const PreparedLayer& prepared, const AttendArgs& args) {
   const cpu::KeptLayer& kept = cpu::KeptLayerAccess::kept(prepared);
-  return scratch_bytes(kept.layer, with_kept(kept, args), kept.terms);
+  return scratch_bytes(kept.layer, cpu::with_kept("attend", kept, args), kept.terms);
 }
 
 bool attend(const LayerPlan& layer, const AttendArgs& args) { return attend(layer, args, {}); }
 
 bool attend(const PreparedLayer& prepared, const AttendArgs& args) {
   const cpu::KeptLayer& kept = cpu::KeptLayerAccess::kept(prepared);
-  return attend(kept.layer, with_kept(kept, args), kept.terms);
+  return attend(kept.layer, cpu::with_kept("attend", kept, args), kept.terms);
 }
 
 }  // namespace posenc::inline v0_2

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,5 +27,18 @@ struct KeptLayerAccess {
   static PreparedLayer make(std::unique_ptr<const KeptLayer> kept) noexcept { return PreparedLayer(std::move(kept)); }
   static const KeptLayer& kept(const PreparedLayer& prepared) { return prepared.kept(); }
 };
+
+// Throws Error where a call has weights, which might be others, or asks for another instruction set than the layer's.
+void require_no_weights(std::string_view where, const KeptLayer& kept, const LayerWeights& weights, Isa isa);
+
+// The arguments of a call, AttendArgs or AttendBackwardArgs, with the layer's own weights and instruction set.
+template <typename Args>
+Args with_kept(std::string_view where, const KeptLayer& kept, const Args& args) {
+  require_no_weights(where, kept, args.weights, args.isa);
+  Args out = args;
+  out.weights = kept.weights;
+  out.isa = kept.isa;
+  return out;
+}
 
 }  // namespace posenc::cpu

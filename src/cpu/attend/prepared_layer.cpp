@@ -16,6 +16,18 @@
 #include "math/check/check_attend.h"
 #include "posenc/error.h"
 
+namespace posenc::cpu {
+
+void require_no_weights(std::string_view where, const KeptLayer& kept, const LayerWeights& weights, Isa isa) {
+  if (!weights.score.empty() || !weights.value.table.empty() || !weights.sinks.empty()) {
+    throw Error(where, {"weights", "be omitted, since the prepared layer has them", "given"});
+  }
+  if (isa == Isa::automatic || isa == kept.isa) return;
+  throw Error(where, {"isa", formatted("be that of the prepared layer, {}", name(kept.isa)), std::string(name(isa))});
+}
+
+}  // namespace posenc::cpu
+
 namespace posenc::inline v0_2 {
 namespace {
 

@@ -3,11 +3,13 @@
 #include "posenc/attend_backward.h"
 
 #include <algorithm>
+#include <span>
 #include <variant>
 #include <vector>
 
 #include "cpu/attend/arena.h"
 #include "cpu/attend/kept_angles.h"
+#include "cpu/attend/kept_layer.h"
 #include "cpu/backward/backward_call.h"
 #include "cpu/backward/backward_unit.h"
 #include "cpu/backward/bias_gradients.h"
@@ -74,14 +76,13 @@ cpu::AskedRows asked_rows(const cpu::AttendCall& call, const std::vector<cpu::Ba
   return out;
 }
 
-}  // namespace
-
-bool attend_backward(const LayerPlan& layer, const AttendBackwardArgs& args) {
+// `kept` are the floats of a prepared layer, one entry a term, or nothing.
+bool pass_back(const LayerPlan& layer, const AttendBackwardArgs& args, std::span<const cpu::TermVectors> kept) {
   const AttendArgs forward = cpu::forward_args(args);
   const math::CallSizes sizes = cpu::check_backward_call(layer, args, forward);
   const kernels::KernelTable& kernels = cpu::kernels_for("attend_backward", args.isa);
   cpu::BackwardCall backward{.args = args,
-                             .call = cpu::attend_call(layer, forward, sizes, kernels),
+                             .call = cpu::attend_call(layer, forward, sizes, kernels, kept),
                              .out = cpu::rows_view(args.out),
                              .d_out = cpu::rows_view(args.d_out)};
   cpu::AttendCall& call = backward.call;
@@ -113,6 +114,15 @@ bool attend_backward(const LayerPlan& layer, const AttendBackwardArgs& args) {
   if (!keep_going.answer()) return false;
   cpu::raise(backward);
   return true;
+}
+
+}  // namespace
+
+bool attend_backward(const LayerPlan& layer, const AttendBackwardArgs& args) { return pass_back(layer, args, {}); }
+
+bool attend_backward(const PreparedLayer& prepared, const AttendBackwardArgs& args) {
+  const cpu::KeptLayer& kept = cpu::KeptLayerAccess::kept(prepared);
+  return pass_back(kept.layer, cpu::with_kept("attend_backward", kept, args), kept.terms);
 }
 
 }  // namespace posenc::inline v0_2

@@ -192,7 +192,12 @@ Gradients KernelGradients::by_kernels(Isa isa, const BackwardWay& way) {
     if (way.only != "log_forget") args.d_log_forget = {};
     if (way.only != "row_gate") args.d_row_gate = {};
   }
-  (void)attend_backward(call.layer, args);
+  if (way.prepared == nullptr) {
+    (void)attend_backward(call.layer, args);
+  } else {
+    args.weights = {};
+    (void)attend_backward(*way.prepared, args);
+  }
   const auto numbers_of = [&](const std::vector<std::byte>& x, const std::vector<std::int64_t>& shape) {
     return cpu::read_all(
         tensor(static_cast<const void*>(x.data()), dtype_, {static_cast<std::int64_t>(size_of(shape))}));

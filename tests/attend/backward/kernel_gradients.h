@@ -9,6 +9,7 @@
 #include "posenc/attend_backward.h"
 #include "posenc/info.h"
 #include "posenc/parallel.h"
+#include "posenc/prepared_layer.h"
 
 namespace posenc::test {
 
@@ -26,6 +27,7 @@ struct BackwardWay {
   Executor executor{};
   std::string only{};           // the one gradient that is asked for, of which alone there are numbers; empty: all
   std::int64_t block_size = 0;  // of pages that keys and values lie in, the last first; 0: as they are given
+  const PreparedLayer* prepared = nullptr;  // of the call's layer and weights
 };
 
 class KernelGradients {

@@ -14,6 +14,7 @@
 #include "support/all_schemes.h"
 #include "support/every_isa.h"
 #include "support/gradient_tolerances.h"
+#include "support/throws.h"
 
 namespace posenc::test::kernel_gradients_test {
 namespace {
@@ -274,7 +275,6 @@ TEST(KernelGradients, OfPartsOfTheKeysAddUp) {
   EXPECT_GT(parted.expect(), 15U);
 }
 
-// A matrix of biases has a gradient of its own shape, summed where it is broadcast.
 // Each asked for alone is what it is beside all others, to the bit.
 TEST(KernelGradients, MayBeAskedForOneByOne) {
   std::uint64_t seed = kSeed;
@@ -294,6 +294,44 @@ TEST(KernelGradients, MayBeAskedForOneByOne) {
   }
 }
 
+void expect_same(const Gradients& is, const Gradients& wanted) {
+  ASSERT_EQ(is.all.size(), wanted.all.size());
+  for (std::size_t n = 0; n < is.all.size(); ++n) EXPECT_EQ(is.all[n].values, wanted.all[n].values) << is.all[n].name;
+}
+
+// Of a prepared layer, whose biases reach as far as the call does, or not so far: the very bits of layer and weights.
+TEST(KernelGradients, OfAPreparedLayerAreTheSame) {
+  std::uint64_t seed = kSeed;
+  for (const SchemeCase& scheme : all_schemes()) {
+    SCOPED_TRACE(scheme.name);
+    const Arrangement causal{.name = "causal",
+                             .mask = {.kind = MaskKind::causal},
+                             .batch = scheme.batches_only ? 2 : 0,
+                             .queries = 40,
+                             .keys = 40};
+    KernelGradients gradients(scheme, causal, scheme.side == 0 ? Places::run : Places::scattered, ++seed);
+    const Gradients wanted = gradients.by_kernels(Isa::automatic);
+    for (const std::int64_t max_distance : {5, 200}) {
+      const PreparedLayer prepared =
+          prepare_layer(gradients.call.layer, gradients.call.weights, {.max_distance = max_distance});
+      expect_same(gradients.by_kernels(Isa::automatic, {.prepared = &prepared}), wanted);
+    }
+  }
+}
+
+TEST(KernelGradients, OfAPreparedLayerAreOfItsWeights) {
+  KernelGradients of(all_schemes().front(), arrangements().front(), Places::by_order, kSeed);
+  const PreparedLayer prepared = prepare_layer(of.call.layer, of.call.weights, {.isa = Isa::scalar});
+  const std::vector<float> sinks(static_cast<std::size_t>(kHeads));
+  EXPECT_ERROR((void)attend_backward(prepared, {.weights = {.sinks = tensor(sinks.data(), {kHeads})}}),
+               "[attend_backward] weights must be omitted, since the prepared layer has them but is given");
+  if (selected_isa() == Isa::scalar) return;
+  const std::string other =
+      "[attend_backward] isa must be that of the prepared layer, scalar but is " + std::string(name(selected_isa()));
+  EXPECT_ERROR((void)attend_backward(prepared, {.isa = selected_isa()}), other.c_str());
+}
+
+// A matrix of biases has a gradient of its own shape, summed where it is broadcast.
 TEST(KernelGradients, OfAMatrixOfBiasesAreOfItsShape) {
   Comparison given("gradients of biases that are given");
   SchemeCase scheme{.name = "bias", .layer = plain_layer()};
@@ -312,11 +350,6 @@ TEST(KernelGradients, OfAMatrixOfBiasesAreOfItsShape) {
     given.compare(scheme, row, Places::by_order, DType::f32, {1, 67});
   }
   EXPECT_EQ(given.expect(), 14U);
-}
-
-void expect_same(const Gradients& is, const Gradients& wanted) {
-  ASSERT_EQ(is.all.size(), wanted.all.size());
-  for (std::size_t n = 0; n < is.all.size(); ++n) EXPECT_EQ(is.all[n].values, wanted.all[n].values) << is.all[n].name;
 }
 
 TEST(KernelGradients, OfPagedKeysAreThoseOfTheRows) {
