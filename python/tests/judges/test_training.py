@@ -154,7 +154,8 @@ def test_a_compiled_model_is_trained():
 
 
 def test_lora():
-    peft = pytest.importorskip("peft", reason="skipped: peft is not installed")
+    import peft  # of which importing takes as long as the test
+
     model = peft.get_peft_model(model_of("llama"), peft.LoraConfig(r=2, target_modules=["q_proj", "v_proj"]))
     _, loss, gradients = step(model)
     with posenc.transformers.use(model.get_base_model()):
