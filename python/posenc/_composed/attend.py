@@ -68,9 +68,13 @@ class Attention:
         q, k, v = (_heads_first(x).to(dtype) for x in (q, k, v))
         k, v = (_without_hidden(x, given["attn_mask"]) for x in (k, v))
         batch, heads, queries, _ = q.shape
-        keys = k.shape[2]
+        self.batch, keys = batch, k.shape[2]
         self.rows: Rows = rows_of(layer.axes, batch, queries, keys, q.device, given)
         numbers(layer, learned, self.rows)
+        self.attn_mask, self.bias, self.prefix = given["attn_mask"], given["bias"], given["prefix"]
+        self.sees_any = self.rows_that_see(queries)
+        if self.sees_any is not None:
+            q = torch.where(self.sees_any, q, 0.0)
         per_row = {name: given[name] for name in ("log_forget", "row_gate", "q_segments", "k_segments")}
         for name, x in per_row.items():
             if x is not None:
@@ -78,9 +82,10 @@ class Attention:
                 per_row[name] = (
                     torch.as_tensor(x).to(q.device).reshape(batch, rows, *([heads] if "_segments" not in name else []))
                 )
+        if self.sees_any is not None and per_row["row_gate"] is not None:
+            per_row["row_gate"] = torch.where(self.sees_any[..., 0].mT, per_row["row_gate"], 0.0)
         per_row["k_order"] = given["k_order"]
         self.call = Call(q, k, self.rows, layer.heads, layer.kv_heads, layer.softmax_scale, per_row)
-        self.attn_mask, self.bias, self.prefix = given["attn_mask"], given["bias"], given["prefix"]
         if self.bias is not None:
             self.bias = self.bias.to(device=q.device, dtype=dtype)
         self.groups = heads // k.shape[1]
@@ -130,13 +135,24 @@ class Attention:
             score = torch.where(pick[:, None], _products(of_q_placed, of_k_placed, self.groups), score)
         return score
 
-    def seen(self, part: Part) -> Tensor | None:
-        seen = self.layer.mask.seen(part.of_q, part.of_k, self.prefix)
+    def seen(self, q: tuple[int, int], k: tuple[int, int]) -> Tensor | None:
+        seen = self.layer.mask.seen(self.rows.q.part(*q), self.rows.k.part(*k), self.prefix)
         seen = None if seen is None else seen[:, None]
         if self.attn_mask is None:
             return seen
-        given = broadcast(self.attn_mask, (part.first, part.end), (part.low, part.high))
+        given = broadcast(self.attn_mask, q, k)
         return given if seen is None else seen & given
+
+    def rows_that_see(self, queries: int) -> Tensor | None:
+        """[1 or batch, 1 or heads, queries, 1], where the caller has a mask: padding sees nothing, and may be NaN."""
+        if self.attn_mask is None or self.rows.keys == 0 or queries == 0:
+            return None
+        chunks = []
+        for first, end in self.chunks(queries):
+            seen = self.seen((first, end), (0, self.rows.keys))
+            assert seen is not None
+            chunks.append(seen.any(dim=-1, keepdim=True).expand(-1, -1, end - first, -1))
+        return torch.cat(chunks, dim=2)
 
     def scores(self, part: Part) -> Tensor:
         """z, -inf where the query does not see the key."""
@@ -168,7 +184,7 @@ class Attention:
         of_q: Side = rows.q.part(first, end)
         of_k: Side = rows.k.part(low, high)
         part = Part(call, call.q[:, :, first:end], call.k[:, :, low:high], first, end, low, high, of_q, of_k)
-        part.seen = self.seen(part)
+        part.seen = self.seen((first, end), (low, high))
         z = self.scores(part)
         largest = z.amax(dim=-1, keepdim=True).detach()
         largest = torch.where(largest == -torch.inf, 0.0, largest)
@@ -188,26 +204,31 @@ class Attention:
             out = out + added
         if self.layer.value.rotates_back:
             out = rotated(self.layer.rotations, out, of_q.at, self.frequencies, "inverse")
+        if self.sees_any is not None:  # what is given for a row that sees nothing goes nowhere
+            out = torch.where(self.sees_any[:, :, first:end], out, 0.0)
         return out, lse
 
     def nothing(self, q: Tensor) -> tuple[Tensor, Tensor]:
         """Of queries that see no key."""
         return q.new_zeros((*q.shape[:-1], self.layer.value_dim)), q.new_full(q.shape[:-1], -torch.inf)
 
-    def rows_of_a_chunk(self) -> int:
-        per_row = self.call.q.shape[0] * max(self.layer.heads, self.layer.width) * max(self.rows.keys, 1)
-        return max(LEAST_ROWS, SCORES // per_row)
+    def chunks(self, queries: int) -> list[tuple[int, int]]:
+        per_row = self.batch * max(self.layer.heads, self.layer.width) * max(self.rows.keys, 1)
+        step = max(LEAST_ROWS, SCORES // per_row)
+        if queries <= step:  # of any length, in a graph
+            return [(0, queries)]
+        return [(first, min(first + step, queries)) for first in range(0, queries, step)]
 
     def __call__(self) -> tuple[Tensor, Tensor]:
-        queries, step = self.rows.queries, self.rows_of_a_chunk()
+        queries = self.rows.queries
         if self.rows.keys == 0 or queries == 0:
             return self.nothing(self.call.q)
-        if queries <= step:
-            return self.chunk(0, queries)
+        chunks = self.chunks(queries)
+        if len(chunks) == 1:
+            return self.chunk(*chunks[0])
         again = torch.is_grad_enabled() and not torch._C._are_functorch_transforms_active()
         parts = []
-        for first in range(0, queries, step):
-            ends = first, min(first + step, queries)
+        for ends in chunks:
             if again:
                 parts.append(checkpoint(self.chunk, *ends, use_reentrant=False, preserve_rng_state=False))
             else:

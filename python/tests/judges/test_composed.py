@@ -184,22 +184,50 @@ def test_nothing_that_is_kept_for_a_backward_pass_is_of_queries_times_keys(chunk
     assert all(x.grad is not None for x in tensors)
 
 
-@pytest.mark.parametrize("name", ["rope", "shaw by keys, of heads", "deberta v2", "cope", "shaw values"])
-def test_hidden_keys_may_be_nan(name):
-    """A KV cache that is longer than what was written: neither outputs nor gradients see the rest."""
-    call = Call(CASES[name], replace(NEAR, queries=3, keys=6))
-    seen = torch.ones(2, 1, 1, 6, dtype=torch.bool)
-    seen[0, ..., 4:] = False
-    seen[1, ..., 5:] = False
-    sides = []
-    for hidden in (0.0, float("nan")):
-        k, v = (torch.where(seen[:, 0, 0, None, :, None].expand(2, 1, 6, 1), x, hidden) for x in (call.k, call.v))
-        tensors = [x.detach().clone().requires_grad_() for x in (call.q, k, v, *call.layer().weights)]
+def call_with_hidden(name, hidden):
+    """The output and all gradients of a padded batch, whose keys that nobody sees and queries that see nothing hold
+    `hidden`, and so do what is given for their outputs and the gates of their rows."""
+    case = CASES[name]
+    call = Call(case, replace(NEAR, queries=7, keys=7, places="scattered" if case.side else NEAR.places))
+    keys = torch.tensor([True, True, False, False, False, True, False])
+    queries = torch.tensor([True, True, False, False, False, False, True])
+    seen = ~(keys | queries[:, None])[None, None]
+    q, d_out = (torch.where(queries[:, None], hidden, x) for x in (call.q, torch.ones_like(call.q[..., :1])))
+    k, v = (torch.where(keys[:, None], hidden, x) for x in (call.k, call.v))
+    given = dict(call.given)
+    if "row_gate" in given:
+        given["row_gate"] = torch.where(queries[:, None], hidden, given["row_gate"].unflatten(0, (-1, 7))).flatten(0, 1)
+    tensors = [x.detach().clone().requires_grad_() for x in (q, k, v, *call.layer().weights)]
+    out = posenc.torch.attend(
+        call.layer(), *tensors[:3], attn_mask=seen, tables=tensors[3:], backend="composed", **given
+    )
+    return out.detach(), *torch.autograd.grad(out, tensors, d_out.expand_as(out), allow_unused=True)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_hidden_may_be_nan(name):
+    """Padding, and a KV cache that is longer than what was written: neither outputs nor gradients see it. Of the kernels
+    tests/attend/backward/hidden_rows_test.cpp."""
+    clean = call_with_hidden(name, 0.0)
+    for hidden in (float("nan"), float("inf")):
+        for one, other in zip(clean, call_with_hidden(name, hidden)):
+            assert one is None or (bool(other.isfinite().all()) and torch.equal(one, other))
+
+
+def test_second_derivatives():
+    """Of operations of torch; by the kernels they are refused, by name."""
+    call = Call(CASES["t5"], replace(NEAR, batch=1, queries=2, keys=3))
+
+    def attend(*tensors, backend="composed"):
         q, k, v, *tables = tensors
-        out = posenc.torch.attend(call.layer(), q, k, v, attn_mask=seen, tables=tables, backend="composed")
-        sides.append((out.detach(), *torch.autograd.grad(out.square().sum(), tensors)))
-    for one, other in zip(*sides):
-        assert bool(other.isfinite().all()) and torch.equal(one, other)
+        return posenc.torch.attend(call.layer(), q, k, v, tables=tables, backend=backend)
+
+    tensors = [x.detach().requires_grad_() for x in (call.q, call.k, call.v, *call.layer().weights)]
+    assert torch.autograd.gradgradcheck(attend, tensors)
+    tensors = [x.detach().float().requires_grad_() for x in tensors]
+    of_q = torch.autograd.grad(attend(*tensors, backend="auto").square().sum(), tensors[0], create_graph=True)[0]
+    with pytest.raises(RuntimeError, match=r"\[attend\] backend must be 'composed' for a second derivative but is 'kernel'"):
+        of_q.sum().backward()
 
 
 # ---- graphs, transforms, devices ----
