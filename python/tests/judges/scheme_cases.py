@@ -273,6 +273,24 @@ def all_cases() -> list[Case]:
 CASES = {case.name: case for case in all_cases()}
 
 
+def values_taken(member: str) -> set[type]:
+    """Classes that this member of a LayerPlan takes."""
+    taken: set[type] = set()
+    for name, kind in vars(posenc).items():
+        if not (isinstance(kind, type) and hasattr(kind, "__replace__")) or name == "LayerPlan":
+            continue
+        for arguments in ({}, {"pairing": "half"}, {"rope": half()}):
+            try:
+                one = kind(**arguments)
+                made = posenc.LayerPlan(**{member: (one,) if member == "score" else one})
+            except (TypeError, ValueError):
+                continue
+            held = getattr(made, member)
+            if held == ((one,) if member == "score" else one):
+                taken.add(kind)
+    return taken
+
+
 # ---- calls ----
 
 

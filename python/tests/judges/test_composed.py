@@ -42,29 +42,11 @@ def calls_of(case, seed=1):
 # ---- no scheme is forgotten ----
 
 
-def values_taken(member):
-    """Classes that this member of a LayerPlan takes."""
-    taken = set()
-    for name, kind in vars(posenc).items():
-        if not (isinstance(kind, type) and hasattr(kind, "__replace__")) or name == "LayerPlan":
-            continue
-        for arguments in ({}, {"pairing": "half"}, {"rope": scheme_cases.half()}):
-            try:
-                one = kind(**arguments)
-                made = posenc.LayerPlan(**{member: (one,) if member == "score" else one})
-            except (TypeError, ValueError):
-                continue
-            held = getattr(made, member)
-            if held == ((one,) if member == "score" else one):
-                taken.add(kind)
-    return taken
-
-
 @pytest.mark.parametrize(
     ("member", "table"), [("score", stages.TERMS), ("regions", REGIONS), ("value", VALUES), ("query_scale", SCALES)]
 )
 def test_every_scheme_has_a_form(member, table):
-    taken = values_taken(member)
+    taken = scheme_cases.values_taken(member)
     assert len(taken) >= 2
     assert taken == {kind for kind in table if kind is not type(None)}
     tried = set()
