@@ -98,6 +98,15 @@ def masks_itself(module: nn.Module) -> bool:
 # ---- learned tables ----
 
 
+@torch.no_grad()
+def _fingerprint(table: Tensor) -> tuple[Any, ...]:
+    """Of what the table holds, since torch counts no writes through `parameter.data`, as averages of weights are put in
+    place. The hash of all bits does not see two signs turned, which the sum does; a read of DeBERTa's projections, which
+    take as many products as it has rows of distances."""
+    of_bits = torch.hash_tensor(table).view(torch.int64).item() if hasattr(torch, "hash_tensor") else float(table.norm()).hex()
+    return of_bits, float(table.sum()).hex()
+
+
 @dataclasses.dataclass(frozen=True)
 class Learned:
     """What attend needs besides the layer: made of the parameters that the model's modules hold at each call, or of the
@@ -117,15 +126,12 @@ class Learned:
     def named(self) -> Mapping[str, Tensor] | None:
         return None if self.read_named is None else self.read_named()
 
-    def versions(self) -> tuple[tuple[int, int], ...] | None:
-        """What is another as soon as a parameter is, or is written into; None where torch does not count that.
-
-        Writing through `parameter.data` is not counted.
-        """
+    def versions(self) -> tuple[tuple[Any, ...], ...] | None:
+        """What is another as soon as a parameter is, or is written into; None where torch does not count that."""
         parameters = self.read()
         if any(of.is_inference() for of in parameters):
             return None
-        return tuple((of.data_ptr(), of._version) for of in parameters)
+        return tuple((of.data_ptr(), of._version, *_fingerprint(of)) for of in parameters)
 
 
 def learned(model: nn.Module, name: str, module: nn.Module, layer: _posenc.LayerPlan) -> Learned:

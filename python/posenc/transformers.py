@@ -278,8 +278,8 @@ def use(
     Of a model with towers (of images, of sound) the text is taken over, by its stacks of the plan; what else attends or
     rotates is left to the model, and named in Changed.left.
 
-    Learned tables of scores are prepared once, and again when their parameters change by what torch counts: not by
-    writing through `parameter.data`.
+    Learned tables of scores are prepared once, and again when their parameters are others or hold others, written
+    through `parameter.data` too.
 
     Afterwards all is as before, whatever happened. Functions that apply RoPE belong to the model's file: two models of
     one family can be in use at once, in one thread, and left in any order.
