@@ -63,5 +63,6 @@ def make(making, build):
         path.chmod(0o755 if path.is_dir() or path.parent.name == "bin" else 0o644)
     for path in [stage, *stage.rglob("*")]:  # dpkg-deb only makes times earlier
         os.utime(path, (int(making.epoch), int(making.epoch)))
-    run("dpkg-deb", "--root-owner-group", "-Zxz", "--build", stage,
+    # One thread: what several write depends on there being several.
+    run("dpkg-deb", "--root-owner-group", "-Zxz", "--threads-max=1", "--build", stage,
         making.out / f"posenc_{making.version}_{architecture}.deb", env=making.environment)

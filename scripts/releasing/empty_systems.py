@@ -22,17 +22,22 @@ def checked(command, what, **more):
 class System:
     """An empty Debian that this machine's processor runs."""
 
+    ENTER = 'exec chroot "$root" /bin/sh -c "$script"'
+
     def __init__(self, folder, suite):
-        self.folder, self.suite, self.lent = folder, suite, []
+        self.folder, self.suite, self.name, self.lent = folder, suite, folder.name, []
         if not (folder / "etc/debian_version").exists():
             print(f"try_release: an empty {suite} in {folder}", flush=True)
-            checked(["debootstrap", "--variant=minbase", "--include=ca-certificates", suite, folder], f"debootstrap {suite}")
+            self.bootstrap()
         for name in ("/etc/resolv.conf", "/etc/hosts"):
             shutil.copyfile(name, folder / name[1:])
         for settings in pathlib.Path("/etc/apt/apt.conf.d").glob("*proxy*"):
             shutil.copyfile(settings, folder / str(settings)[1:])
         shutil.rmtree(folder / "try", ignore_errors=True)
         (folder / "try").mkdir()
+
+    def bootstrap(self):
+        checked(["debootstrap", "--variant=minbase", "--include=ca-certificates", self.suite, self.folder], f"debootstrap {self.suite}")
 
     def give(self, path):
         """The file's name in there."""
@@ -48,10 +53,10 @@ class System:
     def run(self, script, **variables):
         """Standard output and error of a shell's script in there; ends all where it fails."""
         inside = 'root=$1 script=$2; shift 2; mount --types proc proc "$root/proc"; mount --rbind /dev "$root/dev"; ' \
-                 'for lent; do mount --bind --options ro "$lent" "$root$lent"; done; exec chroot "$root" /bin/sh -c "$script"'
+                 'for lent; do mount --bind --options ro "$lent" "$root$lent"; done; ' + self.ENTER
         proxies = {name: value for name, value in os.environ.items() if re.fullmatch("(?i)(https?|no)_proxy", name)}
         return checked(["unshare", "--mount", "--pid", "--fork", "sh", "-c", inside, "inside", self.folder, script, *self.lent],
-                       f"in {self.suite}:\n{script}",
+                       f"in {self.name}:\n{script}",
                        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8", **proxies, **variables})
 
     def install(self, *packages):
@@ -59,12 +64,22 @@ class System:
                  DEBIAN_FRONTEND="noninteractive")
 
 
-def foreign(folder, suite, architecture):
-    """An empty Debian of another processor, with Python: what its packages contain, for an emulator; nothing is set up."""
-    if not (folder / "etc/debian_version").exists():
-        print(f"try_release: an empty {suite} of {architecture} in {folder}", flush=True)
-        checked(["debootstrap", "--foreign", f"--arch={architecture}", "--variant=minbase", "--include=python3", suite, folder],
-                f"debootstrap {suite} of {architecture}")
-        for package in sorted((folder / "var/cache/apt/archives").glob("*.deb")):
-            checked(["dpkg-deb", "--extract", package, folder], package.name)
-    return folder
+class ForeignSystem(System):
+    """An empty Debian of another processor with Python and pip, each program of it run by an emulator (static, of qemu-user-static).
+    Its packages are unpacked and not set up. Scripts are this machine's shell's; words(program) are those that run a program."""
+
+    ENTER = 'exec sh -c "$script"'
+
+    def __init__(self, folder, suite, architecture, emulator):
+        self.architecture = architecture
+        super().__init__(folder, suite)
+        shutil.copy(emulator, folder / "emulator")
+
+    def bootstrap(self):
+        checked(["debootstrap", "--foreign", f"--arch={self.architecture}", "--variant=minbase", "--include=python3,python3-pip",
+                 self.suite, self.folder], f"debootstrap {self.suite} of {self.architecture}")
+        for package in sorted((self.folder / "var/cache/apt/archives").glob("*.deb")):
+            checked(["dpkg-deb", "--extract", package, self.folder], package.name)
+
+    def words(self, program):
+        return f"chroot {self.folder} /emulator {program}"

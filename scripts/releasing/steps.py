@@ -15,6 +15,10 @@ def run(*command, cwd=None, env=None, stdin=None):
     return done.stdout
 
 
+# Settings of whoever builds, which would be in what is made.
+WHOSE = ("CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "PYTHONPATH", "PYTHONHASHSEED")
+
+
 class Making:
     """root: the checkout; out: where files go; work: where they are built."""
 
@@ -29,13 +33,14 @@ class Making:
         run(root / "scripts/install_dependencies", "build")
         for name, wanted in (("releasing", "requirements.txt"), ("releasing-judges", "judge_requirements.txt")):
             print(run(root / "scripts/install_environment", name, root / "scripts/releasing" / wanted), end="")
+        os.umask(0o022)
         self.source = self.unpack()
         # Where things are built must not show in them; times are those of the commit; nothing depends on who builds.
-        self.environment = {**os.environ, "SOURCE_DATE_EPOCH": self.epoch, "LC_ALL": "C", "TZ": "UTC",
+        own = {name: value for name, value in os.environ.items() if name not in WHOSE}
+        self.environment = {**own, "SOURCE_DATE_EPOCH": self.epoch, "LC_ALL": "C", "TZ": "UTC", "PYTHONHASHSEED": "0",
                             "ZIG_GLOBAL_CACHE_DIR": os.environ.get("ZIG_GLOBAL_CACHE_DIR", str(self.work / "zig-cache")),
                             "CMAKE_BUILD_PARALLEL_LEVEL": run(root / "scripts/build_jobs").strip(),
                             "PATH": f"{root / 'build/releasing/bin'}:{os.environ['PATH']}"}
-        os.umask(0o022)
 
     def unpack(self):
         """The tree of the commit, as the source tarball has it. What is there of another commit goes."""
