@@ -141,6 +141,22 @@ TEST(Shapes, what_the_plan_has_and_the_weights_lack) {
               ElementsAre(::testing::Field(&Warning::message, HasSubstr("no tensor of a norm of keys in layer 0"))));
 }
 
+TEST(Shapes, sinks_that_one_layer_lacks) {
+  constexpr std::string_view kGptOss = R"({"model_type": "gpt_oss", "hidden_size": 64, "num_attention_heads": 8,
+    "num_key_value_heads": 2, "head_dim": 8, "num_hidden_layers": 2})";
+  Shapes shapes;
+  for (const std::string layer : {"0", "1"}) {
+    const std::string prefix = "model.layers." + layer + ".self_attn.";
+    shapes[prefix + "q_proj.weight"] = {64, 64};
+    shapes[prefix + "k_proj.weight"] = {16, 64};
+    shapes[prefix + "sinks"] = {8};
+  }
+  EXPECT_THAT(warnings_of(kGptOss, shapes), IsEmpty());
+  shapes.erase("model.layers.1.self_attn.sinks");
+  EXPECT_THAT(warnings_of(kGptOss, shapes),
+              ElementsAre(::testing::Field(&Warning::message, HasSubstr("no tensor of sinks in layer 1"))));
+}
+
 TEST(Shapes, rows_of_a_learned_table) {
   constexpr std::string_view kGpt2 = R"({"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 1,
     "n_positions": 128})";

@@ -188,6 +188,7 @@ Setting<double> ConfigScope::number(const Key& key) {
 Setting<bool> ConfigScope::flag(const Key& key) {
   const auto place = find(key);
   if (!place) return {};
+  if (place->value.is_null()) return {false, place->from};  // where null is a value, it is what Python makes of it
   return {reader_.boolean(*place), place->from};
 }
 

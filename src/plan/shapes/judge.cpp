@@ -47,7 +47,7 @@ class Judge {
       // Named again: Clang before 16 cannot take a structured binding into a lambda.
       const auto has = [&roles = roles](TensorRole role) { return roles.contains(role); };
       if (!has(TensorRole::queries) || !has(TensorRole::keys)) continue;
-      if (layer.sinks && any_sinks_ == 0) absent("sinks", "sinks", place.first, layer);
+      if (layer.sinks && !has(TensorRole::sinks)) absent("sinks", "sinks", place.first, layer);
       const bool weighted = layer.qk_norm && layer.qk_norm->weighted && !layer.kv_from;
       if (weighted && !has(TensorRole::key_norm) && any_norms_ > 0) {
         absent("a norm of keys", "a norm of q and k with weights", place.first, layer);
@@ -111,7 +111,6 @@ class Judge {
     const auto layer = std::ranges::find_if(stack.layers, [&](const LayerPlan& one) {
       return one.index == *role.layer && one.kind == LayerKind::attention;
     });
-    if (role.role == TensorRole::sinks) ++any_sinks_;
     if (role.role == TensorRole::query_norm || role.role == TensorRole::key_norm) ++any_norms_;
     if (layer == stack.layers.end() || layer->heads == 0 || layer->head_dim == 0) return;
     const LayerPlace place{stack.name, &*layer};
@@ -218,7 +217,6 @@ class Judge {
   const Plan& plan_;
   std::vector<Found> found_;
   std::map<LayerPlace, std::set<TensorRole>> roles_;
-  std::int64_t any_sinks_ = 0;
   std::int64_t any_norms_ = 0;
 };
 
