@@ -27,11 +27,6 @@ void read_pairs(const double* values, const std::vector<math::PairChannels>& cha
   }
 }
 
-struct RowSums {
-  std::vector<double> xx, yy;
-  Head xy, mirrored;  // sum conj(x) y, sum x y
-};
-
 // What c leaves is summed directly: the difference of sums of squares would lose half of the digits.
 double rest_of(const std::vector<Head>& x, const std::vector<Head>& y, std::size_t pair, std::complex<double> c,
                bool mirrored) {
