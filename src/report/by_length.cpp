@@ -12,6 +12,15 @@
 #include "report/parts.h"
 
 namespace posenc::report {
+
+Sides sides_of(const Rope& a, const Rope& b) {
+  if (is_stretched(a) == is_stretched(b) && rule_name(a) == rule_name(b)) return {};
+  if (!is_stretched(a) && !is_stretched(b)) return {};
+  if (!is_stretched(a)) return {formatted("without {}", rule_name(b)), formatted("with {}", rule_name(b))};
+  if (!is_stretched(b)) return {formatted("with {}", rule_name(a)), formatted("without {}", rule_name(a))};
+  return {formatted("with {}", rule_name(a)), formatted("with {}", rule_name(b))};
+}
+
 namespace {
 
 constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
@@ -38,6 +47,7 @@ class ByReader {
 
   std::vector<ByLength> take() {
     if (!find() || pairs_.empty()) return {};
+    name_sides();
     short_ = shorter();
     std::vector<ByLength> out;
     out.push_back({formatted("Short texts (up to {} tokens)", std::min(short_, length_)), of_short()});
@@ -86,6 +96,18 @@ class ByReader {
     }
     if (pair.rope_a != nullptr || pair.is_mask_other) pairs_.push_back(pair);
     return true;
+  }
+
+  // The same names for all rotations, or those that always hold.
+  void name_sides() {
+    std::optional<Sides> found;
+    for (const Pair& pair : pairs_) {
+      if (pair.rope_a == nullptr) continue;
+      const Sides of = sides_of(*pair.rope_a, *pair.rope_b);
+      if (found && (found->a != of.a || found->b != of.b)) return;
+      found = of;
+    }
+    if (found) sides_ = *found;
   }
 
   std::optional<std::int64_t> before(const Rope& rope, const Lengths& lengths) const {
@@ -140,10 +162,10 @@ class ByReader {
     return text;
   }
 
-  static std::string words(const Slowing& change) {
+  std::string words(const Slowing& change) const {
     std::string text = change.alike == change.pairs ? formatted("all {} pairs turn alike", change.pairs)
-                                                    : formatted("{} of {} pairs turn otherwise in the second",
-                                                                change.pairs - change.alike, change.pairs);
+                                                    : formatted("{} of {} pairs turn otherwise {}",
+                                                                change.pairs - change.alike, change.pairs, sides_.b);
     if (change.most > 1.0) text += formatted(", up to {:.4g} times slower", change.most);
     if (change.least < 1.0) {
       text += formatted("{} up to {:.4g} times faster", change.most > 1.0 ? " or" : ",", 1.0 / change.least);
@@ -206,23 +228,25 @@ class ByReader {
                  ? "no pair of either meets angles that it never had. Which of the two hurts less is a matter of what "
                    "the weights were trained with."
                  : formatted(
-                       "{} of {} pairs of the first meet angles that they never had, {} of the second: expect the "
-                       "loss to rise steeply with both, unless the weights were trained so far.",
-                       first->unseen, first->pairs, second->unseen);
+                       "{} of {} pairs meet angles that they never had {}, {} {}: expect the loss to rise steeply "
+                       "with both, unless the weights were trained so far.",
+                       first->unseen, first->pairs, sides_.a, second->unseen, sides_.b);
     }
-    return capital(one("first", first)) + " " + capital(one("second", second));
+    return capital(one(sides_.a, first)) + " " + capital(one(sides_.b, second));
   }
 
-  static std::string one(std::string_view which, const std::optional<Beyond>& of) {
-    if (!of) return formatted("the {}: whether pairs meet angles that they never had cannot be told.", which);
+  static std::string one(std::string_view side, const std::optional<Beyond>& of) {
+    if (!of) return formatted("{}, whether pairs meet angles that they never had cannot be told.", side);
     if (of->unseen > 0) {
       return formatted(
-          "the {} hurts: {} of {} pairs meet angles that they never had, so expect the loss to rise "
-          "steeply, unless the weights were trained so far.",
-          which, of->unseen, of->pairs);
+          "{} it hurts: {} of {} pairs meet angles that they never had, so expect the loss to rise steeply, unless the "
+          "weights were trained so far.",
+          side, of->unseen, of->pairs);
     }
-    return formatted("the {} works: no pair meets new angles; it is best after some hundred steps of training with it.",
-                     which);
+    return formatted(
+        "{} no pair meets new angles, so no steep rise is expected; weights that were not trained with it still lose "
+        "somewhat. How much no file can say: posenc extend --evaluate measures it.",
+        side);
   }
 
   const Plan& a_;
@@ -231,6 +255,7 @@ class ByReader {
   Lengths of_b_;
   std::int64_t length_;
   std::int64_t short_ = 0;
+  Sides sides_;
   std::vector<Pair> pairs_;
 };
 

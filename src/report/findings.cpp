@@ -81,7 +81,7 @@ std::string kind_names(const std::vector<const Kind*>& kinds) {
   return (kinds.size() == 1 ? "kind " : "kinds ") + names;
 }
 
-// "layers 5, 11, ..., 29 (every 6th; 5 of 34: kind B)", or "all 32 layers".
+// "layers 5, 11, 17, 23, 29 (5 of 34: kind B)", or "all 32 layers".
 std::string layers_of(const std::vector<const Kind*>& kinds, const Stack& stack) {
   LayerRun run;
   for (const Kind* kind : kinds) {
@@ -93,7 +93,7 @@ std::string layers_of(const std::vector<const Kind*>& kinds, const Stack& stack)
   std::ranges::sort(run.layers);
   std::ranges::sort(run.blocks);
   const std::string_view noun = run.blocks.size() == 1 ? "layer" : "layers";
-  std::string named = selection(run);
+  std::string named = named_layers(run);
   // "5, 11, ..., 29 (every 6th)": one parenthesis is enough.
   const bool has_note = named.ends_with(")");
   if (has_note) named.pop_back();
@@ -130,11 +130,20 @@ class Sentences {
     }
     who_.clear();
     memory();
+    std::ranges::stable_sort(out_, {}, [](const Finding& finding) { return place_of(finding.about); });
     return std::move(out_);
   }
 
  private:
   using Kinds = std::vector<const Kind*>;
+
+  // The answer first, then what stands together.
+  static std::ptrdiff_t place_of(std::string_view about) {
+    static constexpr std::string_view kOrder[] = {"unknown",     "verdict", "layers",      "scaling",
+                                                  "positions",   "window",  "switch",      "length",
+                                                  "near tokens", "short texts", "temperature", "tables"};
+    return std::ranges::find(kOrder, about) - std::begin(kOrder);
+  }
 
   void add(std::string_view about, std::string text) { out_.push_back({about, who_ + capital(std::move(text))}); }
 
@@ -153,7 +162,7 @@ class Sentences {
     if (kinds.size() == 1) {
       add("layers", text + (stack.layers.size() == 1 ? "." : ", all alike."));
     } else {
-      add("layers", formatted("{}, of {} kinds, A {} {}.", text, kinds.size(), kinds.size() == 2 ? "and" : "to",
+      add("layers", formatted("{}, counted from 0, of {} kinds, A {} {}.", text, kinds.size(), kinds.size() == 2 ? "and" : "to",
                               kinds.back().name));
     }
   }
@@ -272,8 +281,8 @@ class Sentences {
     text += formatted(", and {}{}.", these, others == these ? "" : "; those that rotate " + others);
     if (is_bounded(*turned.front()->layer) && !is_bounded(*bare.front()->layer)) {
       text +=
-          " Why: only the layers without rotation look back further than that; rotated, they would meet angles that "
-          "were never trained.";
+          " Why: those that rotate meet no distance beyond that in training either, however long the texts; the layers "
+          "that look back further have no angles to meet.";
     }
     add("positions", text);
     return true;
@@ -305,7 +314,8 @@ class Sentences {
         last == 1.0 ? formatted("queries{} have a scale that grows with their position; up to position {} it is 1.",
                                 of_kinds(scaled, stack), lengths_.target - 1)
                     : formatted("queries{} are multiplied by a number that depends on their position: {:.4g} at "
-                                "position {}.",
+                                "position {}. Why: over more keys a softmax spreads thinner, and larger scores sharpen it "
+                                "again (arXiv 2501.19399).",
                                 of_kinds(scaled, stack), last, lengths_.target - 1));
   }
 

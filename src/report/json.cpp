@@ -56,7 +56,7 @@ void write_kind(JsonWriter& json, const Plan& plan, std::size_t stack, const Kin
   const LayerPlan& layer = *kind.layer;
   json.begin_object();
   json.member("name", kind.name);
-  json.member("layers", selection(kind.run));
+  json.member("layers", named_layers(kind.run));
   json.member("count", std::int64_t(kind.run.layers.size()));
   json.member("first", layer.index);
   json.member("kind", name(layer.kind));
@@ -188,8 +188,8 @@ void write_comparison(JsonWriter& json, const Plan& a, const Plan& b, const Repo
     json.begin_object(io::JsonLayout::line);
     json.member("kind", name(difference.kind));
     json.member("stack", difference.layers.stack);
-    json.member("layers_a", difference.layers.a.layers.empty() ? "" : selection(difference.layers.a));
-    json.member("layers_b", difference.layers.b.layers.empty() ? "" : selection(difference.layers.b));
+    json.member("layers_a", difference.layers.a.layers.empty() ? "" : named_layers(difference.layers.a));
+    json.member("layers_b", difference.layers.b.layers.empty() ? "" : named_layers(difference.layers.b));
     write_kind_names(json, "kinds_a", a, difference.layers.stack, difference.layers.a);
     write_kind_names(json, "kinds_b", b, difference.layers.stack, difference.layers.b);
     json.member("field", difference.field);

@@ -22,6 +22,12 @@ std::vector<Kind> kinds_of(const Stack& stack) {
   return out;
 }
 
+std::string named_layers(const LayerRun& run) {
+  constexpr std::size_t kFew = 8;
+  std::string out = selection(run);
+  return run.blocks.size() <= kFew && out.find("...") != std::string::npos ? joined(run.blocks, ", ") : out;
+}
+
 std::vector<std::int64_t> doubling(std::int64_t first, std::int64_t last) {
   std::vector<std::int64_t> out;
   for (std::int64_t n = first; n < last; n *= 2) {

@@ -23,6 +23,9 @@ struct Kind {
 };
 std::vector<Kind> kinds_of(const Stack& stack);
 
+// "5, 11, 17, 23, 29": selection(), but few layers one by one.
+std::string named_layers(const LayerRun& run);
+
 // "A": what stands for the kind of that place in the list.
 std::string letter(std::size_t at);
 
@@ -38,8 +41,16 @@ std::vector<Finding> findings(const Plan& plan, const Lengths& lengths);
 std::vector<Finding> rotation_findings(const Rope& rope, const LayerPlan& layer, const Plan& plan,
                                        const Lengths& lengths, const std::string& whose);
 
-// "yarn", or nothing.
+// As a sentence calls it, behind "by": "YaRN", "linear scaling", "Llama 3's rule"; nothing where there is none.
 std::string_view rule_name(const Rope& rope);
+
+// Where two rotations of one model are told: {"without YaRN", "with YaRN"}, or {"in the first", "in the second"} where
+// their rules do not tell them apart.
+struct Sides {
+  std::string a = "in the first";
+  std::string b = "in the second";
+};
+Sides sides_of(const Rope& a, const Rope& b);
 
 // Whether words of --set made a rule of scaling, not a file.
 bool is_rule_set(const Plan& plan);

@@ -73,25 +73,41 @@ class OfRotation {
 
   void unstretched() {
     if (!reach_.before || reach_.span <= *reach_.before) return;
-    add("length", formatted("{} {} of {} pairs{} meet angles that they never had within the trained {} tokens, and no "
-                            "rule scales them: expect the loss to rise steeply beyond {}.",
-                            at_target(), reach_.unseen.size(), far_.pairs, whose_, *reach_.before, *reach_.before));
+    const std::string text = formatted("will {} tokens hurt{}? ", lengths_.target, whose_.empty() ? "" : " layers" + whose_);
+    if (reach_.unseen.empty()) {
+      add("verdict", text + formatted("Not by its angles: within the trained {} tokens all {} pairs completed a turn, so "
+                                      "none meets new ones. Whether the loss holds beyond, only the model can say.",
+                                      *reach_.before, far_.pairs));
+      return;
+    }
+    add("verdict", text + formatted("Yes: {} {} of {} pairs meet angles that they never had within the trained {} "
+                                    "tokens, and no rule scales them: expect the loss to rise steeply beyond {}.",
+                                    at_target(), reach_.unseen.size(), far_.pairs, *reach_.before, *reach_.before));
   }
 
   void stretched() {
     const bool is_longer = !reach_.before || reach_.span > *reach_.before;
     if (is_longer) add("verdict", verdict());
     if (!reach_.before) {
-      add("length", formatted("the file does not say for which length the rotation{} was trained before {} scaled it: "
-                              "whether {} tokens reach beyond that cannot be told.",
-                              whose_, rule_name(rope_), lengths_.target));
+      // Of a model that was trained so the verdict has said it.
+      if (trained() != Trained::yes) {
+        add("length", formatted("the file does not say for which length the rotation{} was trained before {} scaled it: "
+                                "whether {} tokens reach beyond that cannot be told.",
+                                whose_, rule_name(rope_), lengths_.target));
+      }
     } else {
       const std::size_t plain = reach_.unseen_if_plain.size();
-      add("length", formatted("{} {} of {} pairs{} meet angles that they never had within {} tokens, the length before "
-                              "scaling; without {} {}.",
-                              at_target(), reach_.unseen.size(), far_.pairs, whose_, *reach_.before, rule_name(rope_),
-                              plain == 0 && reach_.unseen.empty() ? "there would be none either"
-                                                                  : formatted("it would be {}", plain)));
+      std::string text = formatted("{} {} of {} pairs{} meet angles that they never had within {} tokens, the length "
+                                   "before scaling",
+                                   at_target(), reach_.unseen.size(), far_.pairs, whose_, *reach_.before);
+      if (plain > 0 || !reach_.unseen.empty()) {
+        text += formatted("; without {} it would be {}.", rule_name(rope_), plain);
+      } else if (is_longer) {
+        text += "; nor would they without the rule.";
+      } else {
+        text += ": that is not beyond it, so the rule is not needed for that.";
+      }
+      add("length", std::move(text));
     }
     near_tokens();
     temperature();
@@ -124,13 +140,20 @@ class OfRotation {
     const std::string from = reach_.before ? formatted("{} to ", *reach_.before) : std::string();
     std::string text = formatted("will {}{} tokens by {} hurt{}? ", from, lengths_.target, rule_name(rope_),
                                  whose_.empty() ? "" : " layers" + whose_);
-    const std::string measure = reach_.before ? formatted("at {} and at {} tokens", *reach_.before, lengths_.target)
-                                              : formatted("at {} tokens", lengths_.target);
+    const std::string measure =
+        reach_.before ? formatted("in texts of {} and of {} tokens: a token of the longer ones should cost no more.",
+                                  *reach_.before, lengths_.target)
+                      : formatted("in texts of {} tokens: it should not rise towards their end.", lengths_.target);
     if (trained() == Trained::yes) {
-      return text + formatted(
-                        "No, as far as the file tells: it gives {} tokens as its own length, so the model should "
-                        "have been trained with these angles. To be sure, measure its loss {}.",
-                        *lengths_.trained, measure);
+      text += formatted(
+          "No, as far as the file tells: it gives {} tokens as its own length, so the model should have been trained "
+          "with these angles",
+          *lengths_.trained);
+      text += reach_.before ? ". To be sure, measure its loss "
+                            : formatted(". Which length it had before {} the file does not say, and that no longer "
+                                        "matters. To be sure, measure its loss ",
+                                        rule_name(rope_));
+      return text + measure;
     }
     if (!reach_.unseen.empty()) {
       text += formatted(
@@ -142,14 +165,21 @@ class OfRotation {
       text += is_near_kept ? "A little, " : "Yes, ";
       text += is_short_changed() ? "at every length" : formatted("beyond {} tokens alone", *reach_.before);
       text += formatted(", unless the model was trained with this rule; {}. ", why_untrained());
-      text += reach_.before ? "Long texts meet no new angles" : "Whether long texts meet new angles cannot be told";
-      text += is_near_kept ? formatted("{} neighbours are told apart as before, but ", reach_.before ? " and" : ";")
+      text += !reach_.before ? "Whether long texts meet new angles cannot be told"
+              : reach_.unseen_if_plain.empty()
+                  ? "Long texts meet no new angles"
+                  : formatted("Long texts meet no new angles, where without the rule {} pairs would and the loss would "
+                              "rise steeply",
+                              reach_.unseen_if_plain.size());
+      text += is_near_kept ? "; neighbours are told apart as before, but "
                            : formatted("; neighbours turn {:.3g} times less apart than before, and ", far_.fastest);
       text += "the weights were trained with other angles.";
     }
-    text += " Papers train 400 (YaRN) to 1000 steps (linear)";
-    if (is_short_changed()) text += ", and still report a slight loss in short texts";
-    return text + formatted(". Measure its loss {}.", measure);
+    text += " Papers train some hundred steps with the rule (YaRN 400, arXiv 2309.00071; linear 1000, arXiv 2306.15595)";
+    if (is_short_changed()) text += " and still report a slight loss in short texts";
+    text += ". How large the loss is no file can say: measure it " + measure;
+    if (reach_.before && is_short_changed()) text += " Of the shorter ones measure it with the rule and without.";
+    return text;
   }
 
   // What the rule costs near tokens.
@@ -167,6 +197,9 @@ class OfRotation {
     text += turn_alike(far_.fastest, 1.0)
                 ? "; the fastest pair, which tells neighbours apart, is as it was."
                 : formatted("; the fastest pair, which tells neighbours apart, {:.3g} times.", far_.fastest);
+    if (trained() == Trained::yes && !turn_alike(far_.fastest, 1.0)) {
+      text += " That would hurt weights that do not know it; these should.";
+    }
     add("near tokens", std::move(text));
   }
 
@@ -212,22 +245,21 @@ class OfRotation {
       return;
     }
     const double off = errors->float32.back();
-    const std::string measured = formatted(
-        "float32 angles put cos and sin{}, at most 1, off by up to {:.2g} at position {}, tables kept in bfloat16 "
+    std::string text = formatted(
+        "{}: float32 angles put cos and sin{}, at most 1, off by up to {:.2g} at position {}, tables kept in bfloat16 "
         "by up to {:.2g}",
-        whose_, off, lengths_.target, errors->bfloat16.back());
+        off <= kBfloat16Rounding ? "no harm" : off <= kSmallError ? "little harm" : "much harm", whose_, off,
+        lengths_.target, errors->bfloat16.back());
     if (off <= kBfloat16Rounding) {
-      add("tables", formatted("no harm: {}, whose own rounding is 0.002.", measured));
+      add("tables", text + ", whose own rounding is 0.002.");
       return;
     }
+    text += off <= kSmallError ? ", where bfloat16 itself rounds by 0.002."
+                               : ": neighbours near there are told apart worse. Make angles in float64.";
     std::int64_t harmless = 0;
     for (std::size_t n = 0; errors->float32[n] <= kBfloat16Rounding; ++n) harmless = errors->positions[n];
-    add("tables",
-        formatted("{}. {}{}.",
-                  harmless > 0 ? formatted("no harm in texts of up to {} tokens", harmless) : "felt from the start",
-                  capital(measured),
-                  off <= kSmallError ? ": little, where bfloat16 itself rounds by 0.002"
-                                     : ": much, neighbours near there are told apart worse. Make angles in float64"));
+    if (harmless > 0) text += formatted(" No harm in texts of up to {} tokens.", harmless);
+    add("tables", std::move(text));
   }
 
   const Rope& rope_;
@@ -243,8 +275,9 @@ class OfRotation {
 }  // namespace
 
 std::string_view rule_name(const Rope& rope) {
-  static constexpr std::string_view kNames[] = {"",     "linear",   "ntk",    "dynamic",      "qwen_ntk",
-                                                "yarn", "longrope", "llama3", "proportional", "factors"};
+  static constexpr std::string_view kNames[] = {
+      "",     "linear scaling", "NTK scaling",    "dynamic NTK", "Qwen's dynamic NTK",
+      "YaRN", "LongRoPE",       "Llama 3's rule", "p-RoPE",      "a list of factors"};
   static_assert(std::size(kNames) == std::variant_size_v<Scaling>);
   return kNames[rope.scaling.index()];
 }

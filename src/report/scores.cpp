@@ -7,6 +7,7 @@
 #include <functional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -144,12 +145,46 @@ void write_mask(JsonWriter& json, const LayerPlan& layer) {
   json.end_object();
 }
 
+namespace {
+
+// After how many positions the scale takes a step, and how many positions before the first of these; 0: it has no steps.
+struct StepOf {
+  std::pair<double, std::int64_t> operator()(const Llama4Temperature& s) const { return {s.floor_scale, 1}; }
+  std::pair<double, std::int64_t> operator()(const MinistralTemperature& s) const {
+    return {static_cast<double>(s.original_max_position_embeddings), 0};
+  }
+  template <typename Other>
+  std::pair<double, std::int64_t> operator()(const Other&) const {
+    return {0.0, 0};
+  }
+};
+
+// Powers of two, and the two sides of the first steps.
+std::vector<std::int64_t> drawn_positions(const QueryScale& scheme, std::int64_t longest) {
+  constexpr int kSteps = 32;
+  std::vector<std::int64_t> out = doubling(1, longest);
+  const auto [width, less] = std::visit(StepOf{}, scheme);
+  for (int n = 1; width > 0.0 && n <= kSteps; ++n) {
+    const double step = std::ceil(width * n) - static_cast<double>(less);
+    if (step < 2.0) continue;
+    if (step > static_cast<double>(longest)) break;
+    out.push_back(static_cast<std::int64_t>(step) - 1);
+    out.push_back(static_cast<std::int64_t>(step));
+  }
+  std::ranges::sort(out);
+  const auto [first, last] = std::ranges::unique(out);
+  out.erase(first, last);
+  return out;
+}
+
+}  // namespace
+
 void write_query_scale(JsonWriter& json, const LayerPlan& layer, const Lengths& lengths) {
   if (std::holds_alternative<std::monostate>(layer.query_scale)) {
     json.null();
     return;
   }
-  const std::vector<std::int64_t> positions = doubling(1, lengths.target);
+  const std::vector<std::int64_t> positions = drawn_positions(layer.query_scale, lengths.target);
   std::vector<double> scales;
   for (const std::int64_t position : positions) scales.push_back(query_scale(layer.query_scale, position));
   json.begin_object();

@@ -83,7 +83,7 @@ class Angles {
     if (least < 1.0)
       out +=
           formatted("{}{}{:.4g} times faster", most > 1.0 ? " or " : ", ", most > 1.0 ? "up to " : up_to, 1.0 / least);
-    if (most > 0.0) out += " in the second";
+    if (most > 0.0) out += " " + sides_of(a_, b_).b;
     const double ratio = b.attention_factor / a.attention_factor;
     if (std::abs(ratio - 1.0) > kAlike) out += formatted("; its cos and sin are {:.4g} times as large", ratio);
     if (changes(a_, length) || changes(b_, length)) out += formatted(" (of {} tokens)", length);
@@ -229,9 +229,10 @@ class Plainly {
     const Reach first = reach_of(a, {.trained = a_.trained_length, .target = length_}, *pair.a);
     const Reach second = reach_of(b, {.trained = b_.trained_length, .target = length_}, *pair.b);
     if (!first.before || !second.before || first.unseen.size() == second.unseen.size()) return {};
+    const Sides sides = sides_of(a, b);
     return formatted(
-        "; at {} tokens {} pairs of the first meet angles that they never had in training, of the second {}", length_,
-        first.unseen.size(), second.unseen.size());
+        "; at {} tokens {} pairs meet angles that they never had in training {}, {} {}", length_, first.unseen.size(),
+        sides.a, second.unseen.size(), sides.b);
   }
 
   static std::optional<Change> mask(const plan::LayerPair& pair) {
@@ -271,7 +272,7 @@ class Plainly {
       } else if (name == "kind" && difference.layers.a.layers.empty() != difference.layers.b.layers.empty()) {
         others.insert(
             formatted("layers {} are in the {} alone",
-                      selection(difference.layers.a.layers.empty() ? difference.layers.b : difference.layers.a),
+                      named_layers(difference.layers.a.layers.empty() ? difference.layers.b : difference.layers.a),
                       difference.layers.a.layers.empty() ? "second" : "first"));
       } else {
         others.insert(name);
@@ -284,7 +285,7 @@ class Plainly {
   std::string layers_of(const LayerRun& run, const Stack& stack) const {
     const std::string who = a_.stacks.size() > 1 ? stack.name + " " : std::string();
     if (run.layers.size() == stack.layers.size()) return formatted("all {} {}layers", run.layers.size(), who);
-    std::string named = selection(run);
+    std::string named = named_layers(run);
     // "5, 11, ..., 29 (every 6th)": one parenthesis is enough.
     const bool has_note = named.ends_with(")");
     if (has_note) named.pop_back();

@@ -60,13 +60,31 @@ function limitLines(limits, yScale) {
   });
 }
 
-// {title, caption, x: {name, values, log}, y: {name, log}, curves: [{name, values, kind, dashed, dots, marked}],
-//  limits: [{name, y}]}. marked: places in `values` that get a ring.
+// Of two models beside each other: the values that a chart's scale has to hold, by its name.
+const shared = new Map();
+
+function shareScales(numbers) {
+  shared.clear();
+  if (!numbers.comparison) return;
+  const add = (name, values) => shared.set(name, [...(shared.get(name) ?? []), ...values]);
+  for (const model of numbers.models) {
+    add("cache", model.cache.map((c) => c.bytes));
+    for (const rotation of model.stacks.flatMap((stack) => stack.kinds).flatMap((kind) => kind.rotations)) {
+      if (!rotation.by_time) continue;
+      add("wavelengths", [rotation.wavelength, rotation.unscaled ? rotation.unscaled.wavelength : [], model.length].flat());
+      add("decay", [rotation.decay.score.slice(1), (rotation.decay.unscaled ?? []).slice(1)].flat());
+      if (rotation.tables) add("tables", [rotation.tables.float32, rotation.tables.bfloat16].flat());
+    }
+  }
+}
+
+// {title, caption, x: {name, values, log}, y: {name, log}, curves: [{name, values, kind, dashed, dots, marked, parts}],
+//  limits: [{name, y}]}. marked: places in `values` that get a ring. parts: the name of the line that each value is of.
 function chart(of) {
   const xs = of.x.values;
   const all = of.curves.flatMap((curve) => curve.values);
   const xScale = scaleOf(xs, of.x.log, LEFT, WIDTH - RIGHT);
-  const yScale = scaleOf([...all, ...(of.limits ?? []).map((l) => l.y)], of.y.log, HEIGHT - BOTTOM, TOP);
+  const yScale = scaleOf([...all, ...(of.limits ?? []).map((l) => l.y), ...(shared.get(of.name) ?? [])], of.y.log, HEIGHT - BOTTOM, TOP);
   const parts = [];
   for (const t of ticksOf(xScale)) {
     const at = xScale(t);
@@ -83,16 +101,17 @@ function chart(of) {
   parts.push(...limitLines(of.limits ?? [], yScale));
   for (const curve of of.curves) {
     const kind = `k${(curve.kind ?? 0) % 8}`;
-    let line = "";
-    let pen = false;
+    const lines = new Map();  // by part
+    const down = new Set();
     curve.values.forEach((v, n) => {
-      if (!yScale.holds(v) || !xScale.holds(xs[n])) { pen = false; return; }
-      line += `${pen ? "L" : "M"}${xScale(xs[n]).toFixed(1)} ${yScale(v).toFixed(1)}`;
-      pen = true;
+      const part = curve.parts && curve.parts.length ? curve.parts[n] : "";
+      if (!yScale.holds(v) || !xScale.holds(xs[n])) { down.delete(part); return; }
+      lines.set(part, `${lines.get(part) ?? ""}${down.has(part) ? "L" : "M"}${xScale(xs[n]).toFixed(1)} ${yScale(v).toFixed(1)}`);
+      down.add(part);
       if (curve.dots) parts.push(element("circle", { class: `dot ${kind}`, cx: xScale(xs[n]), cy: yScale(v), r: 2.4 }));
     });
     if (!curve.dots || curve.values.length > 1) {
-      parts.push(element("path", { class: `curve ${kind}${curve.dashed ? " other" : ""}`, d: line, fill: "none" }));
+      parts.push(element("path", { class: `curve ${kind}${curve.dashed ? " other" : ""}`, d: [...lines.values()].join(""), fill: "none" }));
     }
     for (const n of curve.marked ?? []) {
       if (yScale.holds(curve.values[n])) {

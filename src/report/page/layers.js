@@ -93,10 +93,10 @@ function pathCode(path) {
   return element("code", {}, path.split(/(?<=[/_])/).flatMap((part, n) => (n ? [element("wbr"), part] : [part])));
 }
 
-function factTable(kind) {
+function factTable(facts) {
   return element("div", { class: "wide" }, element("table", { class: "facts" },
     element("thead", {}, element("tr", {}, ["fact", "value", "where it comes from"].map((h) => element("th", { scope: "col" }, h)))),
-    element("tbody", {}, kind.facts.map((fact) => element("tr", { title: fact.from ? `${fact.fact}: from ${fact.from}` : fact.fact },
+    element("tbody", {}, facts.map((fact) => element("tr", { title: fact.from ? `${fact.fact}: from ${fact.from}` : fact.fact },
       element("td", {}, pathCode(fact.fact)),
       element("td", {}, fact.words),
       element("td", { class: "quiet" }, fact.from === null ? "" : pathCode(origin(fact.from))))))));

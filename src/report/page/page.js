@@ -1,9 +1,10 @@
 // ---- the page ----
 
-// A file by its last two parts: the whole path is in the tip.
+// A file by its name, or by its folder's where every model's file is called so: the whole path is in the tip.
 function shortName(model) {
   const parts = model.name.split("/").filter(Boolean);
-  const name = parts.length > 2 ? parts.slice(-2).join("/") : model.name;
+  const isUsual = /^(config|params)\.json$/.test(parts.at(-1) ?? "") && parts.length > 1;
+  const name = isUsual ? parts.at(-2) : (parts.at(-1) ?? model.name).replace(/\.(json|gguf|safetensors)$/, "");
   return model.set.length ? `${name} with ${model.set.join(", ")}` : name;
 }
 
@@ -65,7 +66,9 @@ function stackView(model, stack, key, differs) {
   const first = chosen(key, 0, stack.kinds.length - 1, usual);
   const hint = buttons.length < 2 ? "" : ` Below is one kind at a time: click a kind, or a layer of the strip, to see all of it. At first it is ${stack.kinds[usual].name}${why}.`;
   section.append(element("p", { class: "quiet hint" }, `${stack.layers} ${stack.layers === 1 ? "layer" : "layers, the first on the left"}.${hint}`),
-    strip(stack, select, first), element("div", { class: "kinds", role: "group", "aria-label": "Kinds of layers" }, buttons));
+    strip(stack, select, first),
+    stack.layers > 1 ? element("p", { class: "ends", "aria-hidden": "true" }, element("span", {}, "0"), element("span", {}, String(stack.layers - 1))) : null,
+    element("div", { class: "kinds", role: "group", "aria-label": "Kinds of layers" }, buttons));
   const contrast = contrastTable(stack);
   if (contrast) section.append(contrast);
   section.append(body);
@@ -84,7 +87,7 @@ function modelView(model, m, numbers) {
   const comparison = m === 0 || side === "b" ? numbers.comparison : null;
   const article = element("article", { "aria-label": model.name });
   article.append(element("h2", { class: "model", title: model.name }, shortName(model)),
-    element("p", { class: "quiet" }, `${model.model_type ? `model_type ${model.model_type}, ` : ""}family ${model.family || "not known"}, from ${model.source}; trained length ${model.trained_length === null ? "not said" : `${model.trained_length} tokens`}; looked at for ${model.length} tokens.`));
+    element("p", { class: "quiet" }, `${model.model_type ? `model_type ${model.model_type}, ` : ""}family ${model.family || "not known"}, from ${model.source}; ${model.trained_length === null ? "the file gives no length of its own" : `the file gives ${model.trained_length} tokens as its length`}; looked at for ${model.length} tokens.`));
   if (!model.known) article.append(element("p", { class: "bad" }, "Not everything that positions need is known of this model."));
   article.append(element("h3", {}, "In short"), element("ul", { class: "findings" },
     model.findings.map((f) => element("li", { "data-about": f.about }, element("b", {}, `${f.about}: `), f.text))));
@@ -111,8 +114,8 @@ function comparisonView(comparison, models) {
   // Where values come from and which keys are absent is in the words below.
   const rows = comparison.differences.filter((d) => !["sources", "absent_keys", "ignored_keys"].includes(d.field));
   return element("section", { id: "differences", "aria-label": "Differences" }, element("h2", {}, "What differs"),
-    element("p", { class: "verdict" }, element("b", {}, comparison.plainly[0]), " ", comparison.plainly.slice(1).join(" ")),
     element("p", { class: "quiet" }, `The first is ${a}, the second ${b}.`),
+    element("p", { class: "verdict" }, element("b", {}, comparison.plainly[0]), " ", comparison.plainly.slice(1).join(" ")),
     comparison.by_length.map((one) => element("p", { class: "by-length" }, element("b", {}, `${one.texts}: `), one.words)),
     rows.length ? element("div", { class: "wide" }, element("table", {},
       element("thead", {}, element("tr", {}, ["", "layers", "fact", a, b].map((h) => element("th", { scope: "col" }, h)))),
@@ -131,6 +134,7 @@ function showPage(numbers) {
   document.getElementById("about").textContent = "Everything that these files say about positions: layer by layer, where each value comes from, and what follows at the length looked at. A pair is two channels of a head that turn together, by position times inv_freq; a rule is a scaling rule.";
   document.getElementById("version").textContent = numbers.posenc;
   main.replaceChildren();
+  shareScales(numbers);
   if (numbers.comparison) main.append(comparisonView(numbers.comparison, numbers.models));
   main.append(element("div", { class: numbers.comparison ? "side" : "" }, numbers.models.map((model, m) => modelView(model, m, numbers))));
   rememberFolds(main, "p");

@@ -13,7 +13,7 @@ function rotationCharts(model, rotation) {
     limits.push({ name: `looked at: ${tokens(model.length)}`, y: model.length });
   }
   const curves = [{ name: rotation.unscaled ? "with the rule" : "wavelength", values: rotation.wavelength, kind: 0, dots: true,
-    marked: rotation.unseen }];
+    marked: rotation.unseen, parts: rotation.axis }];
   if (rotation.unscaled) {
     curves.push({ name: "without the rule", values: rotation.unscaled.wavelength, kind: 1, dashed: true,
       marked: rotation.unseen_without_rule });
@@ -23,7 +23,7 @@ function rotationCharts(model, rotation) {
     y: { name: unit, log: true }, curves, limits,
     caption: rotation.by_time ? "A pair above a line does not complete a turn within that length."
       + (rotation.unseen.length ? " A ring: there it meets angles that it never had in training." : "")
-      + (rotation.unscaled && rotation.unseen_without_rule.length ? " A ring on the dashed curve: it would, without the rule." : "") : "" }));
+      + (rotation.unscaled && rotation.unseen_without_rule.length ? " A ring on the dashed curve: without the rule the pair would meet angles that training never had." : "") : "" }));
   if (rotation.axis.length) {
     const names = [...new Set(rotation.axis)];
     out.push(element("p", { class: "quiet" }, "Axes: " + names.map((n) => `${n} turns ${rotation.axis.filter((a) => a === n).length} pairs`).join(", ") + "."));
@@ -34,8 +34,13 @@ function rotationCharts(model, rotation) {
       ? [{ name: `up to ${lists.at} tokens`, values: lists.slower_up_to, kind: 1, dots: true },
         { name: "longer texts", values: lists.slower_beyond, kind: 2, dots: true }]
       : [{ name: "times slower", values: rotation.slower, kind: 2, dots: true }];
-    out.push(chart({ name: "ratio", title: lists ? `What the rule does: two lists, switched at ${lists.at} tokens` : "What the rule does",
+    const factors = lists ? [] : rotation.slower.filter((v) => v !== null);
+    const slowest = Math.max(...ratios.flatMap((curve) => curve.values).filter((v) => v !== null && Number.isFinite(v)));
+    if (factors.length && Math.max(...factors) - Math.min(...factors) < 1e-9 * factors[0]) {
+      out.push(element("p", { "data-chart": "ratio" }, `What the rule does: every pair turns ${short(factors[0])} times slower than without it.`));
+    } else out.push(chart({ name: "ratio", title: lists ? `What the rule does: two lists, switched at ${lists.at} tokens` : "What the rule does",
       x: { name: "pair of channels", values: pairs }, y: { name: "times slower than without it", log: true }, curves: ratios,
+      limits: [{ name: `at most: ${short(slowest)}`, y: slowest }],
       caption: "1: the pair turns as it did, and near tokens are told apart as before." }));
   }
   if (rotation.by_time) {
@@ -109,18 +114,23 @@ function kindView(model, stack, kind, key) {
   });
   kind.biases.forEach((bias, n) => charts.push(...biasCharts(bias, `${key}${kind.name}h${n}`)));
   if (kind.query_scale) {
-    charts.push(chart({ name: "query_scale", title: "Queries are multiplied by", x: { name: "position", values: kind.query_scale.position, log: true },
+    const last = kind.query_scale.position.at(-1);
+    const scales = kind.query_scale.scale;
+    charts.push(scales.every((s) => s === scales[0]) ? element("p", { "data-chart": "query_scale" }, `Queries are multiplied by ${short(scales[0])} up to position ${last}.`) : chart({ name: "query_scale", title: "Queries are multiplied by", x: { name: "position", values: kind.query_scale.position, log: true },
       y: { name: "factor" }, curves: [{ name: "factor", values: kind.query_scale.scale, kind: 3, dots: true }] }));
   }
   const cache = kind.cache === null ? null : element("p", {}, kind.cache.shared_from !== null
     ? `Keys and values are those of layer ${kind.cache.shared_from}.`
     : `Caches ${kind.cache.numbers_per_token} numbers a token and layer`
       + (kind.cache.most_tokens === null ? "." : `, of ${kind.cache.most_tokens} tokens at most.`));
+  const nothing = kind.facts.filter((fact) => fact.words === "none");
   const section = element("section", { "aria-label": `Layers of kind ${kind.name}` },
     element("h3", {}, `${kind.name}: ${kind.count === 1 ? "layer" : "layers"} ${kind.layers}`),
     element("p", { class: "quiet" }, summary(kind)), cache,
     element("div", { class: "charts" }, charts),
-    element("details", { open: true }, element("summary", {}, "All facts, and where each comes from"), factTable(kind)));
+    element("details", { open: true }, element("summary", {}, "All facts, and where each comes from"),
+      factTable(kind.facts.filter((fact) => fact.words !== "none")),
+      nothing.length ? element("details", {}, element("summary", {}, `What these layers have not: ${nothing.length} facts that are none`), factTable(nothing)) : null));
   rememberFolds(section, `${key}${kind.name}`);
   return section;
 }
