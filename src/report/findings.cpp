@@ -115,7 +115,7 @@ class Sentences {
   std::vector<Finding> take() {
     for (const Stack& stack : plan_.stacks) {
       const std::vector<Kind> kinds = kinds_of(stack);
-      who_ = plan_.stacks.size() > 1 ? stack.name + ": " : "";
+      who_ = is_told_apart(stack) ? stack.name + ": " : "";
       if (!stack.known) unknown(stack);
       layers(stack, kinds);
       added(stack, kinds);
@@ -137,6 +137,12 @@ class Sentences {
  private:
   using Kinds = std::vector<const Kind*>;
 
+  // Beside towers of pictures and sounds the decoder is the model; beside an encoder it is one of two.
+  bool is_told_apart(const Stack& stack) const {
+    if (plan_.stacks.size() < 2) return false;
+    return stack.name != "decoder" || std::ranges::find(plan_.stacks, "encoder", &Stack::name) != plan_.stacks.end();
+  }
+
   // The answer first, then what stands together.
   static std::ptrdiff_t place_of(std::string_view about) {
     static constexpr std::string_view kOrder[] = {"unknown",     "verdict", "layers",      "scaling",
@@ -148,9 +154,11 @@ class Sentences {
   void add(std::string_view about, std::string text) { out_.push_back({about, who_ + capital(std::move(text))}); }
 
   void unknown(const Stack& stack) {
+    std::string why = stack.unknown.empty() ? "see the warnings" : joined(stack.unknown, ", ");
+    if (why.ends_with('.')) why.pop_back();
     add("unknown", formatted("what this stack does could not be decided: {}. What stands below was read, and is not "
                              "what the model is known to do.",
-                             stack.unknown.empty() ? "see the warnings" : joined(stack.unknown, ", ")));
+                             why));
   }
 
   void layers(const Stack& stack, const std::vector<Kind>& kinds) {

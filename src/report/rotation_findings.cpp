@@ -105,7 +105,7 @@ class OfRotation {
       } else if (is_longer) {
         text += "; nor would they without the rule.";
       } else {
-        text += ": that is not beyond it, so the rule is not needed for that.";
+        text += ": a query looks no further than that, so new angles are no reason for the rule.";
       }
       add("length", std::move(text));
     }
@@ -128,9 +128,10 @@ class OfRotation {
   std::string why_untrained() const {
     switch (trained()) {
       case Trained::set: return "the rule was set by hand, it is not the file's";
-      case Trained::hardly: return formatted("the file's own length is {} tokens", *lengths_.trained);
+      case Trained::hardly:
       case Trained::yes:
-      case Trained::unclear: return "no file says so";
+      case Trained::unclear:
+        return lengths_.trained ? formatted("the file's own length is {} tokens", *lengths_.trained) : "no file says so";
     }
     return {};
   }
@@ -168,14 +169,14 @@ class OfRotation {
       text += !reach_.before ? "Whether long texts meet new angles cannot be told"
               : reach_.unseen_if_plain.empty()
                   ? "Long texts meet no new angles"
-                  : formatted("Long texts meet no new angles, where without the rule {} pairs would and the loss would "
-                              "rise steeply",
-                              reach_.unseen_if_plain.size());
+                  : formatted("Long texts meet no new angles, where without the rule {} {} would and the loss would rise "
+                              "steeply",
+                              reach_.unseen_if_plain.size(), reach_.unseen_if_plain.size() == 1 ? "pair" : "pairs");
       text += is_near_kept ? "; neighbours are told apart as before, but "
                            : formatted("; neighbours turn {:.3g} times less apart than before, and ", far_.fastest);
       text += "the weights were trained with other angles.";
     }
-    text += " Papers train some hundred steps with the rule (YaRN 400, arXiv 2309.00071; linear 1000, arXiv 2306.15595)";
+    text += " To mend that, papers train some hundred steps with the rule (YaRN 400, arXiv 2309.00071; linear 1000, arXiv 2306.15595)";
     if (is_short_changed()) text += " and still report a slight loss in short texts";
     text += ". How large the loss is no file can say: measure it " + measure;
     if (reach_.before && is_short_changed()) text += " Of the shorter ones measure it with the rule and without.";
@@ -198,7 +199,7 @@ class OfRotation {
                 ? "; the fastest pair, which tells neighbours apart, is as it was."
                 : formatted("; the fastest pair, which tells neighbours apart, {:.3g} times.", far_.fastest);
     if (trained() == Trained::yes && !turn_alike(far_.fastest, 1.0)) {
-      text += " That would hurt weights that do not know it; these should.";
+      text += " That would hurt weights that do not know it; these should know it.";
     }
     add("near tokens", std::move(text));
   }
@@ -233,8 +234,10 @@ class OfRotation {
                   "turn slower{}. {}",
                   who, rule_name(rope_), slower, near_->pairs, scores,
                   trained() == Trained::yes ? "The model should have been trained so."
-                                            : "Where they matter, serve them without the rule, or use dynamic NTK, "
-                                              "which leaves them as they are."));
+                  : trained() == Trained::unclear
+                      ? "Whether the model was trained so no file says."
+                      : "Where they matter, serve them without the rule, or use dynamic NTK, which leaves them as they "
+                        "are."));
   }
 
   // What rounding costs, and whom.

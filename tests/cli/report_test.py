@@ -100,20 +100,21 @@ class Numbers(tool.ToolTest):
 
     def test_sentences_answer_what_readers_ask(self):
         gemma = numbers("gemma-3-4b")["models"][0]
-        self.assertIn("Scaled: layers 5, 11, ..., 29 (every 6th; 5 of 34: kind B), by linear x8, base 1000000.", findings(gemma, "scaling")[0])
+        self.assertIn("Scaled: layers 5, 11, 17, 23, 29 (5 of 34: kind B), by linear scaling x8, base 1000000.", findings(gemma, "scaling")[0])
         phi = numbers("phi-3.5-mini")["models"][0]
         self.assertEqual(findings(phi, "switch")[0], "At 4096 tokens: texts of up to 4096 take short_factor, longer ones long_factor.")
         yarn = numbers("qwen3-8b", "--set", "rope_scaling=yarn,factor=4,original=8192", "--length", "32768")["models"][0]
         self.assertIn("0 of 64 pairs meet angles that they never had within 8192 tokens", findings(yarn, "length")[0])
         plain = numbers("qwen3-8b", "--length", "100000")["models"][0]
-        self.assertIn("no rule scales them", findings(plain, "length")[0])
+        self.assertTrue(findings(plain, "verdict")[0].startswith("Will 100000 tokens hurt? Yes: at 100000 tokens "), findings(plain, "verdict"))
+        self.assertIn("no rule scales them", findings(plain, "verdict")[0])
         llama4 = {"model_type": "llama4_text", "num_hidden_layers": 8, "num_attention_heads": 4, "num_key_value_heads": 2,
                   "hidden_size": 64, "head_dim": 16, "attention_chunk_size": 64, "max_position_embeddings": 1024,
                   "no_rope_layers": [1, 1, 1, 0, 1, 1, 1, 0]}
         positions = findings(numbers("-", stdin=json.dumps(llama4).encode())["models"][0], "positions")
         self.assertIn("Layers 3, 7 (2 of 8: kind B) do not rotate (NoPE: no position encoding), and see all tokens before them; those "
-                      "that rotate see the tokens before them in their own chunk of 64. Why: only the layers without rotation look "
-                      "back further than that; rotated, they would meet angles that were never trained.", positions)
+                      "that rotate see the tokens before them in their own chunk of 64. Why: those that rotate meet no distance beyond that in "
+                      "training either, however long the texts; the layers that look back further have no angles to meet.", positions)
 
     def test_memory_is_what_the_layers_keep(self):
         model = numbers("gemma-3-4b")["models"][0]
@@ -152,10 +153,10 @@ class Numbers(tool.ToolTest):
         alike = sum(abs(ratio - 1) <= 1e-3 for ratio in ratios)
         self.assertEqual((found[0], len(found)), ("Not the same positions, from the first tokens on.", 2))
         self.assertTrue(found[1].startswith(
-            f"In all 36 layers: {alike} of 64 pairs turn alike, others up to {max(ratios):.4g} times slower in the second; "
+            f"In all 36 layers: {alike} of 64 pairs turn alike, others up to {max(ratios):.4g} times slower with YaRN; "
             f"its cos and sin are {factor:.4g} times as large; at 131072 tokens"), found)
         self.assertEqual(self.plainly("qwen3-8b", "--against", "qwen3-8b", "--set-against", "rope_scaling=linear,factor=4")[1],
-                         "In all 36 layers: all 64 pairs turn otherwise, 4 times slower in the second.")
+                         "In all 36 layers: all 64 pairs turn otherwise, 4 times slower with linear scaling.")
         self.assertEqual(self.plainly("llama-2-7b", "--against", "llama-2-7b"),
                          ["The same positions: nothing differs that changes what is computed."])
         self.assertIn("another order", self.plainly("llama-2-7b", "--against", "llama-2-7b", "--set-against", "pairing=interleaved")[0])
@@ -184,13 +185,14 @@ class Numbers(tool.ToolTest):
         """What a reader asks of 8 k to 32 k by YaRN, answered with its reasons, each of them the plan's numbers."""
         yarn = {**tool.SMALL, "max_position_embeddings": 8192,
                 "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192}}
-        asked = "Will 8192 to 32768 tokens by yarn hurt? "
+        asked = "Will 8192 to 32768 tokens by YaRN hurt? "
         for trained, words in ((8192, "A little, at every length, unless the model was trained with this rule; the file's own length is 8192 tokens."),
-                               (16384, "A little, at every length, unless the model was trained with this rule; no file says so."),
+                               (16384, "A little, at every length, unless the model was trained with this rule; the file's own length is 16384 tokens."),
                                (32768, "No, as far as the file tells: it gives 32768 tokens as its own length, so the model should have been trained")):
             model = numbers("-", "--length", 32768, stdin=json.dumps({**yarn, "max_position_embeddings": trained}).encode())["models"][0]
             self.assertTrue(findings(model, "verdict")[0].startswith(asked + words), findings(model, "verdict"))
-            self.assertTrue(findings(model, "verdict")[0].endswith("easure its loss at 8192 and at 32768 tokens."))
+            self.assertIn(" in texts of 8192 and of 32768 tokens: a token of the longer ones should cost no more.", findings(model, "verdict")[0])
+            self.assertEqual(findings(model, "verdict")[0].endswith("Of the shorter ones measure it with the rule and without."), trained != 32768)
         rotation = model["stacks"][0]["kinds"][0]["rotations"][0]
         slower = sum(ratio > 1.001 for ratio in rotation["slower"])
         pairs, scores = len(rotation["slower"]), f"{rotation['attention_factor'] ** 2:.4g}"
@@ -199,7 +201,7 @@ class Numbers(tool.ToolTest):
             "the fastest pair, which tells neighbours apart, is as it was."])
         self.assertTrue(findings(model, "temperature")[0].startswith(f"Scores of what rotates are multiplied by {scores} "))
         self.assertTrue(findings(model, "short texts")[0].startswith(
-            f"Texts of up to 8192 tokens pay as well, since yarn is static here, the same whatever a text's length: {slower} of their {pairs} "
+            f"Texts of up to 8192 tokens pay as well, since YaRN is static here, the same whatever a text's length: {slower} of their {pairs} "
             f"pairs turn slower and their scores are multiplied by {scores}. The model should"), findings(model, "short texts"))
         model = numbers("qwen3-8b", "--length", 81920, "--set", "rope_scaling=yarn,factor=2")["models"][0]
         self.assertIn("the rule was set by hand, it is not the file's", findings(model, "verdict")[0])
@@ -217,18 +219,64 @@ class Numbers(tool.ToolTest):
         # Within the length before scaling nobody asks.
         self.assertEqual(findings(numbers("qwen3-8b", "--length", 8192, "--set", "rope_scaling=yarn,factor=4")["models"][0], "verdict"), [])
 
+    def test_the_answer_comes_first_and_bullets_of_one_kind_stand_together(self):
+        order = ["verdict", "layers", "scaling", "positions", "window", "switch", "length", "near tokens", "short texts", "temperature", "tables", "memory"]
+        for arguments in (("gemma-3-4b",), ("phi-3.5-mini",), ("gpt-oss-20b",), ("t5-base",), ("qwen3-8b", "--length", 100000)):
+            found = [order.index(finding["about"]) for finding in numbers(*arguments)["models"][0]["findings"]]
+            self.assertEqual(found, sorted(found), arguments)
+
+    def test_a_model_trained_with_its_rule_has_one_answer(self):
+        """Gemma 3: no length before scaling is told, its own length wins, and what slows neighbours says that it does not hurt."""
+        model = numbers("gemma-3-4b")["models"][0]
+        self.assertIn("Which length it had before linear scaling the file does not say, and that no longer matters.", findings(model, "verdict")[0])
+        self.assertEqual(findings(model, "length"), [])
+        self.assertTrue(findings(model, "near tokens")[0].endswith("8 times. That would hurt weights that do not know it; these should know it."))
+        set_by_hand = numbers("gemma-3-4b", "--set", "full:rope_scaling=linear,factor=16")["models"][0]
+        self.assertIn("cannot be told", findings(set_by_hand, "length")[0])
+        self.assertNotIn("these should know it", findings(set_by_hand, "near tokens")[0])
+
+    def test_within_its_window_a_rule_is_not_needed(self):
+        model = numbers("-", "--length", 4096, stdin=json.dumps({
+            **tool.SMALL, "model_type": "mistral", "sliding_window": 64,
+            "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 512}}).encode())["models"][0]
+        self.assertTrue(findings(model, "length")[0].endswith(": a query looks no further than that, so new angles are no reason for the rule."))
+        self.assertEqual(findings(model, "verdict"), [])
+
+    def test_where_all_pairs_have_turned_no_angle_is_new(self):
+        model = numbers("-", "--length", 4096, stdin=json.dumps({**tool.SMALL, "rope_theta": 2.0}).encode())["models"][0]
+        self.assertEqual(findings(model, "verdict"), [
+            f"Will 4096 tokens hurt? Not by its angles: within the trained {model['trained_length']} tokens all 8 pairs completed a turn, so none meets "
+            "new ones. Whether the loss holds beyond, only the model can say."])
+
+    def test_a_scale_of_queries_shows_its_steps(self):
+        """Before and at each of the first steps; the numbers are the formula's: Llama 4 counts from 1, Ministral from 0."""
+        llama4 = {"model_type": "llama4_text", "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 64,
+                  "head_dim": 16, "attention_chunk_size": 64, "max_position_embeddings": 1024, "no_rope_layers": [1, 1, 1, 0],
+                  "floor_scale": 100, "attn_scale": 0.5, "attn_temperature_tuning": True}
+        ministral = {**tool.SMALL, "model_type": "ministral3", "max_position_embeddings": 1024,
+                     "rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "llama_4_scaling_beta": 0.5, "original_max_position_embeddings": 100}}
+        for config, less in ((llama4, 1), (ministral, 0)):
+            kinds = numbers("-", stdin=json.dumps(config).encode())["models"][0]["stacks"][0]["kinds"]
+            scale = next(kind["query_scale"] for kind in kinds if kind["query_scale"])
+            by_position = dict(zip(scale["position"], scale["scale"]))
+            self.assertEqual(scale["position"], sorted(by_position))
+            for step in range(1, 11):
+                at = 100 * step - less
+                self.assertAlmostEqual(by_position[at - 1], 1 + 0.5 * math.log(step), delta=1e-12)
+                self.assertAlmostEqual(by_position[at], 1 + 0.5 * math.log(1 + step), delta=1e-12)
+
     def test_what_rounding_costs_whom(self):
         """The three answers, of a chart's own numbers: nothing, little, much."""
-        for length, answer in ((4096, "No harm: "), (131072, ": little, where"), (2**24, ": much, neighbours")):
+        for length, answer in ((4096, "No harm: "), (131072, "Little harm: "), (2**24, "Much harm: ")):
             model = numbers("llama-2-7b", "--length", length)["models"][0]
             tables = model["stacks"][0]["kinds"][0]["rotations"][0]["tables"]
             off, said = tables["float32"][-1], findings(model, "tables")[0]
-            self.assertIn(answer, said)
-            self.assertEqual(answer, "No harm: " if off <= 2**-9 else ": little, where" if off <= 0.05 else ": much, neighbours")
+            self.assertTrue(said.startswith(f"{answer}float32 angles "), said)  # the worst comes first
+            self.assertEqual(answer, "No harm: " if off <= 2**-9 else "Little harm: " if off <= 0.05 else "Much harm: ")
             self.assertIn(f"off by up to {off:.2g} at position {length}, tables kept in bfloat16 by up to {tables['bfloat16'][-1]:.2g}", said)
             if off > 2**-9:
                 harmless = [position for position, error in zip(tables["position"], tables["float32"]) if error <= 2**-9]
-                self.assertTrue(said.startswith(f"No harm in texts of up to {harmless[-1]} tokens. Float32 angles "), said)
+                self.assertTrue(said.endswith(f" No harm in texts of up to {harmless[-1]} tokens."), said)
 
     def test_both_lists_of_longrope(self):
         config = {**tool.SMALL, "model_type": "phi3", "max_position_embeddings": 8192, "original_max_position_embeddings": 1024,
@@ -271,7 +319,7 @@ class Numbers(tool.ToolTest):
         self.assertTrue(any("(causal window, and every complete entry made of 128 tokens)" in text for text in findings(model, "window")), findings(model, "window"))
         self.assertTrue(findings(model, "length")[0].startswith("At 4096 tokens 0 of "), findings(model, "length"))
         t5 = numbers("t5-base")["models"][0]
-        self.assertEqual(findings(t5, "layers")[0], "decoder: 24 layers in 12 blocks, of 2 kinds, A and B.")
+        self.assertEqual(findings(t5, "layers")[0], "decoder: 24 layers in 12 blocks, counted from 0, of 2 kinds, A and B.")
         self.assertIn("decoder: Layers 0-11 (12 of 24: kind B) attend to what an encoder gives, and add no position of their own.", findings(t5, "positions"))
 
     def test_short_and_long_texts_of_two_rules(self):
@@ -284,15 +332,15 @@ class Numbers(tool.ToolTest):
         short, long = found["comparison"]["by_length"]
         self.assertEqual((short["texts"], long["texts"]), ("Short texts (up to 4096 tokens)", "Long texts (4097 to 16384 tokens)"))
         self.assertTrue(short["words"].startswith(
-            f"{slower} of 64 pairs turn otherwise in the second, up to 4 times slower, and scores are multiplied by "
+            f"{slower} of 64 pairs turn otherwise with YaRN, up to 4 times slower, and scores are multiplied by "
             f"{stretched['attention_factor'] ** 2:.4g}. This hurts a little: "), short)
-        self.assertTrue(long["words"].startswith(f"The first hurts: {len(plain['unseen'])} of 64 pairs meet angles that they never had"), long)
-        self.assertIn("The second works: no pair meets new angles", long["words"])
+        self.assertTrue(long["words"].startswith(f"Without YaRN it hurts: {len(plain['unseen'])} of 64 pairs meet angles that they never had"), long)
+        self.assertIn("With YaRN no pair meets new angles, so no steep rise is expected", long["words"])
         dynamic = said("llama-2-7b", "--length", 16384, "--against", "llama-2-7b", "--set-against", "rope_scaling=dynamic,factor=4")
         self.assertEqual(dynamic["Short texts (up to 4096 tokens)"], "nothing changes.")
         linear = said("llama-2-7b", "--length", 16384, "--against", "llama-2-7b", "--set-against", "rope_scaling=linear,factor=4")
         self.assertIn("This hurts: weights that were trained with the one see neighbours 4 times less apart", linear["Short texts (up to 4096 tokens)"])
-        self.assertIn("The second: whether pairs meet angles that they never had cannot be told.", linear["Long texts (4097 to 16384 tokens)"])
+        self.assertIn("With linear scaling, whether pairs meet angles that they never had cannot be told.", linear["Long texts (4097 to 16384 tokens)"])
         window = said("mistral-7b-v0.1", "--length", 8192, "--against", "mistral-7b-v0.1", "--set-against", "window=none")
         self.assertEqual(window["Short texts (up to 4096 tokens)"], "nothing changes.")
         self.assertIn("Queries see the last 4096 tokens alone (themselves and 4095 before) in the first, and see all tokens before them in the second",
@@ -311,14 +359,14 @@ class Numbers(tool.ToolTest):
             found = numbers(path, "--length", 8192, "--against", path, "--set-against", yarn)
         counts = [model["stacks"][0]["kinds"][0]["rotations"][0]["unseen"] for model in found["models"]]
         self.assertEqual((bool(counts[0]), counts[1]), (True, []))
-        self.assertIn(f"; at 8192 tokens {len(counts[0])} pairs of the first meet angles that they never had in training, of the second 0.",
+        self.assertIn(f"; at 8192 tokens {len(counts[0])} pairs meet angles that they never had in training without YaRN, 0 with YaRN.",
                       found["comparison"]["plainly"][1])
 
     def test_differences_name_the_kinds_of_layers(self):
         found = numbers("gemma-3-4b", "--against", "gemma-3-4b", "--set-against", "full:rope_scaling=none")["comparison"]
         self.assertEqual({(*d["kinds_a"], *d["kinds_b"]) for d in found["differences"] if d["kind"] == "substance"}, {("B", "B")})
         self.assertEqual(found["plainly"][1],
-                         "In layers 5, 11, ..., 29 (every 6th; 5 of 34): all 128 pairs turn otherwise, 8 times faster in the second.")
+                         "In layers 5, 11, 17, 23, 29 (5 of 34): all 128 pairs turn otherwise, 8 times faster without linear scaling.")
 
     def test_a_model_of_many_layers_stays_small(self):
         config = {**tool.SMALL, "num_hidden_layers": 720}
