@@ -93,7 +93,12 @@ class PageTest(unittest.TestCase):
                     self.assert_shows(self.chart("wavelengths"), pairs, rotation["wavelength"], rotation["unscaled"]["wavelength"])
                     lists = rotation["switch"]
                     ratios = [lists["slower_up_to"], lists["slower_beyond"]] if lists else [rotation["slower"]]
-                    self.assert_shows(self.chart("ratio"), pairs, *ratios)
+                    if len(set(ratios[0])) == 1:  # linear scaling: a sentence tells it
+                        self.assertEqual(self.driver.find_element(By.CSS_SELECTOR, 'p[data-chart="ratio"]').text,
+                                         f"What the rule does: every pair turns {ratios[0][0]:g} times slower than without it.")
+                        self.assertEqual(self.driver.find_elements(By.CSS_SELECTOR, 'figure[data-chart="ratio"]'), [])
+                    else:
+                        self.assert_shows(self.chart("ratio"), pairs, *ratios)
                 else:
                     self.assert_shows(self.chart("wavelengths"), pairs, rotation["wavelength"])
                 tables = rotation["tables"]
@@ -101,7 +106,11 @@ class PageTest(unittest.TestCase):
                 self.assert_shows(self.chart("cache"), [c["tokens"] for c in model["cache"]], [c["bytes"] for c in model["cache"]])
                 facts = [[cell.get_attribute("textContent") for cell in row.find_elements(By.TAG_NAME, "td")]
                          for row in self.driver.find_elements(By.CSS_SELECTOR, "table.facts tbody tr")]
-                self.assertEqual(facts, [[f["fact"], f["words"], f["from"] or ""] for f in kind["facts"]])
+                wanted = [[f["fact"], f["words"], f["from"] or ""] for f in kind["facts"]]
+                self.assertEqual(facts, [f for f in wanted if f[1] != "none"] + [f for f in wanted if f[1] == "none"])
+                folded = self.driver.find_element(By.XPATH, "//summary[contains(., 'facts that are none')]/..")
+                self.assertEqual((folded.get_attribute("open"), len(folded.find_elements(By.CSS_SELECTOR, "tbody tr"))),
+                                 (None, sum(f[1] == "none" for f in wanted)))
                 self.assertEqual([item.text for item in self.driver.find_elements(By.CSS_SELECTOR, "ul.findings li")],
                                  [f"{f['about']}: {f['text']}" for f in model["findings"]])
                 self.assert_quiet()
@@ -236,7 +245,7 @@ class PageTest(unittest.TestCase):
         arguments = ("gemma-3-4b", "--against", "gemma-3-4b", "--set-against", "full:rope_scaling=none")
         numbers = self.open(*arguments)["comparison"]
         verdict = numbers["plainly"]
-        shown = self.driver.find_element(By.CSS_SELECTOR, "#differences p")
+        shown = self.driver.find_element(By.CSS_SELECTOR, "#differences p.verdict")
         self.assertEqual(shown.text, " ".join(verdict))
         self.assertEqual([shown.text for shown in self.driver.find_elements(By.CSS_SELECTOR, "p.by-length")],
                          [f"{one['texts']}: {one['words']}" for one in numbers["by_length"]])
@@ -248,6 +257,49 @@ class PageTest(unittest.TestCase):
         pressed = self.driver.find_elements(By.CSS_SELECTOR, '.kinds button[aria-pressed="true"]')
         self.assertEqual([button.get_attribute("data-kind") for button in pressed], ["B", "A"])
         self.assert_quiet()
+
+    def test_charts_of_two_models_face_each_other_on_one_scale(self):
+        numbers = self.open("qwen3-8b", "--against", "qwen3-8b", "--length", 131072, "--set-against", "rope_scaling=yarn,factor=4")
+        first, second = (self.chart("wavelengths", place) for place in (0, 1))
+        self.assertEqual(first.rect["y"], second.rect["y"])
+        heights = [self.driver.execute_script("return [...arguments[0].querySelectorAll('circle.k0')].map((dot) => +dot.getAttribute('cy'))", figure)
+                   for figure in (first, second)]
+        values = [model["stacks"][0]["kinds"][0]["rotations"][0]["wavelength"] for model in numbers["models"]]
+        for n in range(20):  # what turns alike stands at one height
+            self.assertAlmostEqual(values[0][n], values[1][n], delta=1e-12 * values[0][n])
+            self.assertAlmostEqual(heights[0][n], heights[1][n], delta=1e-6)
+        self.assertLess(heights[1][-1], heights[0][-1])
+        alone = self.open("qwen3-8b", "--length", 131072)
+        self.assertEqual(len(alone["models"]), 1)
+        dots = self.driver.execute_script("return [...arguments[0].querySelectorAll('circle.k0')].map((dot) => +dot.getAttribute('cy'))", self.chart("wavelengths"))
+        self.assertGreater(abs(dots[10] - heights[0][10]), 1)
+        self.assert_quiet()
+
+    def test_the_most_that_a_rule_slows_is_named_on_the_axis(self):
+        for factor in (3, 4, 7.5):
+            self.open("qwen3-8b", "--set", f"rope_scaling=yarn,factor={factor},original=8192")
+            names = [text.text for text in self.chart("ratio").find_elements(By.TAG_NAME, "text")]
+            self.assertIn(f"{factor:g}", names)
+
+    def test_layers_have_numbers_and_axes_lines_of_their_own(self):
+        vision = {"model_type": "qwen2_vl", "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 64,
+                  "max_position_embeddings": 32768, "rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]},
+                  "vision_config": {"depth": 2, "embed_dim": 64, "num_heads": 4, "spatial_merge_size": 2, "patch_size": 14}}
+        model = self.open("-", stdin=json.dumps(vision).encode())["models"][0]
+        self.assertEqual([ends.text.split() for ends in self.driver.find_elements(By.CSS_SELECTOR, "p.ends")], [["0", "2"], ["0", "1"]])
+        for place, stack in enumerate(model["stacks"]):
+            axes = set(stack["kinds"][0]["rotations"][0]["axis"])
+            line = self.chart("wavelengths", place).find_element(By.CSS_SELECTOR, "path.curve").get_attribute("d")
+            self.assertEqual((line.count("M"), len(axes)), (len(axes), 3 - place))
+        self.assert_quiet()
+
+    def test_a_file_is_called_by_its_name_and_a_config_by_its_folder(self):
+        for path, name in (("some-model/config.json", "some-model"), ("folder/other.json", "other")):
+            file = pathlib.Path(self.folder.name) / path
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(json.dumps(tool.SMALL))
+            self.open(str(file))
+            self.assertEqual(self.driver.find_element(By.ID, "title").text, f"Positions in {name}")
 
     def test_a_million_layers(self):
         def many(numbers):

@@ -36,6 +36,12 @@ function ticksOf(scale) {
   return out;
 }
 
+// A value that is worth a name, in place of those that its name would touch.
+function withTick(ticks, value, scale) {
+  const NAME = 14;
+  return value === undefined || !Number.isFinite(value) ? ticks : [...ticks.filter((t) => Math.abs(scale(t) - scale(value)) >= NAME), value];
+}
+
 // Six digits do not fit beside an axis.
 function tickName(t) { return Math.abs(t) >= 1e5 ? t.toExponential().replace("e+", "e") : short(t); }
 
@@ -78,8 +84,9 @@ function shareScales(numbers) {
   }
 }
 
-// {title, caption, x: {name, values, log}, y: {name, log}, curves: [{name, values, kind, dashed, dots, marked, parts}],
+// {title, caption, x: {name, values, log}, y: {name, log, tick}, curves: [{name, values, kind, dashed, dots, marked, parts}],
 //  limits: [{name, y}]}. marked: places in `values` that get a ring. parts: the name of the line that each value is of.
+// tick: a value of the axis that is named in any case.
 function chart(of) {
   const xs = of.x.values;
   const all = of.curves.flatMap((curve) => curve.values);
@@ -91,7 +98,7 @@ function chart(of) {
     parts.push(element("line", { class: "grid", x1: at, x2: at, y1: TOP, y2: HEIGHT - BOTTOM }),
       element("text", { x: at, y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" }, tickName(t)));
   }
-  for (const t of ticksOf(yScale)) {
+  for (const t of withTick(ticksOf(yScale), of.y.tick, yScale)) {
     const at = yScale(t);
     parts.push(element("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: at, y2: at }),
       element("text", { x: LEFT - 6, y: at + 4, "text-anchor": "end" }, tickName(t)));

@@ -86,25 +86,28 @@ function modelView(model, m, numbers) {
   const side = m === numbers.models.length - 1 ? "b" : "a";
   const comparison = m === 0 || side === "b" ? numbers.comparison : null;
   const article = element("article", { "aria-label": model.name });
-  article.append(element("h2", { class: "model", title: model.name }, shortName(model)),
+  // Three parts, which stand beside those of the other model.
+  const [head, stacks, rest] = ["head", "stacks", "rest"].map((name) => element("div", { class: name }));
+  article.append(head, stacks, rest);
+  head.append(element("h2", { class: "model", title: model.name }, shortName(model)),
     element("p", { class: "quiet" }, `${model.model_type ? `model_type ${model.model_type}, ` : ""}family ${model.family || "not known"}, from ${model.source}; ${model.trained_length === null ? "the file gives no length of its own" : `the file gives ${model.trained_length} tokens as its length`}; looked at for ${model.length} tokens.`));
-  if (!model.known) article.append(element("p", { class: "bad" }, "Not everything that positions need is known of this model."));
-  article.append(element("h3", {}, "In short"), element("ul", { class: "findings" },
+  if (!model.known) head.append(element("p", { class: "bad" }, "Not everything that positions need is known of this model."));
+  head.append(element("h3", {}, "In short"), element("ul", { class: "findings" },
     model.findings.map((f) => element("li", { "data-about": f.about }, element("b", {}, `${f.about}: `), f.text))));
-  model.stacks.forEach((stack, s) => article.append(stackView(model, stack, `m${m}s${s}`, differing(comparison, model, stack, side))));
+  model.stacks.forEach((stack, s) => stacks.append(stackView(model, stack, `m${m}s${s}`, differing(comparison, model, stack, side))));
   if (model.cache.length) {
-    article.append(element("div", { class: "charts" }, chart({ name: "cache", title: "KV cache of the whole model, 16 bits a number",
+    rest.append(element("div", { class: "charts" }, chart({ name: "cache", title: "KV cache of the whole model, 16 bits a number",
       x: { name: "tokens", values: model.cache.map((c) => c.tokens), log: true }, y: { name: "bytes", log: true },
       curves: [{ name: "bytes", values: model.cache.map((c) => c.bytes), kind: 4, dots: true }],
       caption: `${bytes(model.cache.at(-1).bytes)} at ${model.cache.at(-1).tokens} tokens.` })));
   }
-  article.append(element("h3", {}, "What is odd in the files"));
-  article.append(model.warnings.length
+  rest.append(element("h3", {}, "What is odd in the files"));
+  rest.append(model.warnings.length
     ? element("ul", { class: "warnings" }, model.warnings.map((w) => element("li", {}, element("b", {}, `${w.code}: `), w.text)))
     : element("p", { class: "quiet" }, "No warnings."));
   for (const list of [keyList("Keys that are not there, so that a default holds", model.absent_keys),
     keyList("Keys of the file that nothing read", model.ignored_keys)]) {
-    if (list) article.append(list);
+    if (list) rest.append(list);
   }
   return article;
 }

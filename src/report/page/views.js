@@ -28,6 +28,14 @@ function rotationCharts(model, rotation) {
     const names = [...new Set(rotation.axis)];
     out.push(element("p", { class: "quiet" }, "Axes: " + names.map((n) => `${n} turns ${rotation.axis.filter((a) => a === n).length} pairs`).join(", ") + "."));
   }
+  if (rotation.by_time) {
+    const decay = [{ name: rotation.unscaled ? "with the rule" : "score", values: rotation.decay.score.slice(1), kind: 0 }];
+    if (rotation.decay.unscaled) decay.push({ name: "without the rule", values: rotation.decay.unscaled.slice(1), kind: 1, dashed: true });
+    out.push(chart({ name: "decay", title: "Equal tokens, further and further apart",
+      x: { name: "distance in tokens", values: rotation.decay.distance.slice(1), log: true },
+      y: { name: "score over that at distance 0" }, curves: decay,
+      caption: "The mean of cos(distance times inv_freq) over all pairs." }));
+  }
   if (rotation.unscaled) {
     const lists = rotation.switch;
     const ratios = lists
@@ -37,26 +45,17 @@ function rotationCharts(model, rotation) {
     const factors = lists ? [] : rotation.slower.filter((v) => v !== null);
     const slowest = Math.max(...ratios.flatMap((curve) => curve.values).filter((v) => v !== null && Number.isFinite(v)));
     if (factors.length && Math.max(...factors) - Math.min(...factors) < 1e-9 * factors[0]) {
-      out.push(element("p", { "data-chart": "ratio" }, `What the rule does: every pair turns ${short(factors[0])} times slower than without it.`));
+      out.push(element("p", { "data-chart": "ratio" }, `What the rule does: ${Math.abs(factors[0] - 1) < 1e-3 ? "every pair turns as without it." : `every pair turns ${short(factors[0])} times slower than without it.`}`));
     } else out.push(chart({ name: "ratio", title: lists ? `What the rule does: two lists, switched at ${lists.at} tokens` : "What the rule does",
-      x: { name: "pair of channels", values: pairs }, y: { name: "times slower than without it", log: true }, curves: ratios,
-      limits: [{ name: `at most: ${short(slowest)}`, y: slowest }],
+      x: { name: "pair of channels", values: pairs }, y: { name: "times slower than without it", log: true, tick: slowest }, curves: ratios,
       caption: "1: the pair turns as it did, and near tokens are told apart as before." }));
   }
-  if (rotation.by_time) {
-    const decay = [{ name: rotation.unscaled ? "with the rule" : "score", values: rotation.decay.score.slice(1), kind: 0 }];
-    if (rotation.decay.unscaled) decay.push({ name: "without the rule", values: rotation.decay.unscaled.slice(1), kind: 1, dashed: true });
-    out.push(chart({ name: "decay", title: "Equal tokens, further and further apart",
-      x: { name: "distance in tokens", values: rotation.decay.distance.slice(1), log: true },
-      y: { name: "score over that at distance 0" }, curves: decay,
-      caption: "The mean of cos(distance times inv_freq) over all pairs." }));
-    if (rotation.tables) {
-      out.push(chart({ name: "tables", title: "What rounded tables lose", x: { name: "position", values: rotation.tables.position, log: true },
-        y: { name: "largest error of cos and sin", log: true },
-        curves: [{ name: "float32 angles", values: rotation.tables.float32, kind: 0, dots: true },
-          { name: "bfloat16 tables", values: rotation.tables.bfloat16, kind: 1, dots: true }],
-        caption: "In the last 16 positions before each, against exact ones." }));
-    }
+  if (rotation.by_time && rotation.tables) {
+    out.push(chart({ name: "tables", title: "What rounded tables lose", x: { name: "position", values: rotation.tables.position, log: true },
+      y: { name: "largest error of cos and sin", log: true },
+      curves: [{ name: "float32 angles", values: rotation.tables.float32, kind: 0, dots: true },
+        { name: "bfloat16 tables", values: rotation.tables.bfloat16, kind: 1, dots: true }],
+      caption: "In the last 16 positions before each, against exact ones." }));
   }
   return out;
 }
