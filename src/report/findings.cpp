@@ -145,8 +145,8 @@ class Sentences {
 
   // The answer first, then what stands together.
   static std::ptrdiff_t place_of(std::string_view about) {
-    static constexpr std::string_view kOrder[] = {"unknown",     "verdict", "layers",      "scaling",
-                                                  "positions",   "window",  "switch",      "length",
+    static constexpr std::string_view kOrder[] = {"unknown",     "verdict",     "layers",      "scaling",
+                                                  "positions",   "window",      "switch",      "length",
                                                   "near tokens", "short texts", "temperature", "tables"};
     return std::ranges::find(kOrder, about) - std::begin(kOrder);
   }
@@ -170,8 +170,8 @@ class Sentences {
     if (kinds.size() == 1) {
       add("layers", text + (stack.layers.size() == 1 ? "." : ", all alike."));
     } else {
-      add("layers", formatted("{}, counted from 0, of {} kinds, A {} {}.", text, kinds.size(), kinds.size() == 2 ? "and" : "to",
-                              kinds.back().name));
+      add("layers", formatted("{}, counted from 0, of {} kinds, A {} {}.", text, kinds.size(),
+                              kinds.size() == 2 ? "and" : "to", kinds.back().name));
     }
   }
 
@@ -319,12 +319,13 @@ class Sentences {
     if (scaled.empty()) return;
     const double last = query_scale(scaled.front()->layer->query_scale, lengths_.target - 1);
     add("positions",
-        last == 1.0 ? formatted("queries{} have a scale that grows with their position; up to position {} it is 1.",
-                                of_kinds(scaled, stack), lengths_.target - 1)
-                    : formatted("queries{} are multiplied by a number that depends on their position: {:.4g} at "
-                                "position {}. Why: over more keys a softmax spreads thinner, and larger scores sharpen it "
-                                "again (arXiv 2501.19399).",
-                                of_kinds(scaled, stack), last, lengths_.target - 1));
+        last == 1.0
+            ? formatted("queries{} have a scale that grows with their position; up to position {} it is 1.",
+                        of_kinds(scaled, stack), lengths_.target - 1)
+            : formatted("queries{} are multiplied by a number that depends on their position: {:.4g} at "
+                        "position {}. Why: over more keys a softmax spreads thinner, and larger scores sharpen it "
+                        "again (arXiv 2501.19399).",
+                        of_kinds(scaled, stack), last, lengths_.target - 1));
   }
 
   void memory() {

@@ -73,11 +73,13 @@ class OfRotation {
 
   void unstretched() {
     if (!reach_.before || reach_.span <= *reach_.before) return;
-    const std::string text = formatted("will {} tokens hurt{}? ", lengths_.target, whose_.empty() ? "" : " layers" + whose_);
+    const std::string text =
+        formatted("will {} tokens hurt{}? ", lengths_.target, whose_.empty() ? "" : " layers" + whose_);
     if (reach_.unseen.empty()) {
-      add("verdict", text + formatted("Not by its angles: within the trained {} tokens all {} pairs completed a turn, so "
-                                      "none meets new ones. Whether the loss holds beyond, only the model can say.",
-                                      *reach_.before, far_.pairs));
+      add("verdict",
+          text + formatted("Not by its angles: within the trained {} tokens all {} pairs completed a turn, so "
+                           "none meets new ones. Whether the loss holds beyond, only the model can say.",
+                           *reach_.before, far_.pairs));
       return;
     }
     add("verdict", text + formatted("Yes: {} {} of {} pairs meet angles that they never had within the trained {} "
@@ -91,15 +93,17 @@ class OfRotation {
     if (!reach_.before) {
       // Of a model that was trained so the verdict has said it.
       if (trained() != Trained::yes) {
-        add("length", formatted("the file does not say for which length the rotation{} was trained before {} scaled it: "
-                                "whether {} tokens reach beyond that cannot be told.",
-                                whose_, rule_name(rope_), lengths_.target));
+        add("length",
+            formatted("the file does not say for which length the rotation{} was trained before {} scaled it: "
+                      "whether {} tokens reach beyond that cannot be told.",
+                      whose_, rule_name(rope_), lengths_.target));
       }
     } else {
       const std::size_t plain = reach_.unseen_if_plain.size();
-      std::string text = formatted("{} {} of {} pairs{} meet angles that they never had within {} tokens, the length "
-                                   "before scaling",
-                                   at_target(), reach_.unseen.size(), far_.pairs, whose_, *reach_.before);
+      std::string text = formatted(
+          "{} {} of {} pairs{} meet angles that they never had within {} tokens, the length "
+          "before scaling",
+          at_target(), reach_.unseen.size(), far_.pairs, whose_, *reach_.before);
       if (plain > 0 || !reach_.unseen.empty()) {
         text += formatted("; without {} it would be {}.", rule_name(rope_), plain);
       } else if (is_longer) {
@@ -131,7 +135,8 @@ class OfRotation {
       case Trained::hardly:
       case Trained::yes:
       case Trained::unclear:
-        return lengths_.trained ? formatted("the file's own length is {} tokens", *lengths_.trained) : "no file says so";
+        return lengths_.trained ? formatted("the file's own length is {} tokens", *lengths_.trained)
+                                : "no file says so";
     }
     return {};
   }
@@ -151,9 +156,10 @@ class OfRotation {
           "with these angles",
           *lengths_.trained);
       text += reach_.before ? ". To be sure, measure its loss "
-                            : formatted(". Which length it had before {} the file does not say, and that no longer "
-                                        "matters. To be sure, measure its loss ",
-                                        rule_name(rope_));
+                            : formatted(
+                                  ". Which length it had before {} the file does not say, and that no longer "
+                                  "matters. To be sure, measure its loss ",
+                                  rule_name(rope_));
       return text + measure;
     }
     if (!reach_.unseen.empty()) {
@@ -169,14 +175,17 @@ class OfRotation {
       text += !reach_.before ? "Whether long texts meet new angles cannot be told"
               : reach_.unseen_if_plain.empty()
                   ? "Long texts meet no new angles"
-                  : formatted("Long texts meet no new angles, where without the rule {} {} would and the loss would rise "
-                              "steeply",
-                              reach_.unseen_if_plain.size(), reach_.unseen_if_plain.size() == 1 ? "pair" : "pairs");
+                  : formatted(
+                        "Long texts meet no new angles, where without the rule {} {} would and the loss would rise "
+                        "steeply",
+                        reach_.unseen_if_plain.size(), reach_.unseen_if_plain.size() == 1 ? "pair" : "pairs");
       text += is_near_kept ? "; neighbours are told apart as before, but "
                            : formatted("; neighbours turn {:.3g} times less apart than before, and ", far_.fastest);
       text += "the weights were trained with other angles.";
     }
-    text += " To mend that, papers train some hundred steps with the rule (YaRN 400, arXiv 2309.00071; linear 1000, arXiv 2306.15595)";
+    text +=
+        " To mend that, papers train some hundred steps with the rule (YaRN 400, arXiv 2309.00071; linear 1000, arXiv "
+        "2306.15595)";
     if (is_short_changed()) text += " and still report a slight loss in short texts";
     text += ". How large the loss is no file can say: measure it " + measure;
     if (reach_.before && is_short_changed()) text += " Of the shorter ones measure it with the rule and without.";
@@ -251,8 +260,10 @@ class OfRotation {
     std::string text = formatted(
         "{}: float32 angles put cos and sin{}, at most 1, off by up to {:.2g} at position {}, tables kept in bfloat16 "
         "by up to {:.2g}",
-        off <= kBfloat16Rounding ? "no harm" : off <= kSmallError ? "little harm" : "much harm", whose_, off,
-        lengths_.target, errors->bfloat16.back());
+        off <= kBfloat16Rounding ? "no harm"
+        : off <= kSmallError     ? "little harm"
+                                 : "much harm",
+        whose_, off, lengths_.target, errors->bfloat16.back());
     if (off <= kBfloat16Rounding) {
       add("tables", text + ", whose own rounding is 0.002.");
       return;

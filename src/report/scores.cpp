@@ -147,7 +147,8 @@ void write_mask(JsonWriter& json, const LayerPlan& layer) {
 
 namespace {
 
-// After how many positions the scale takes a step, and how many positions before the first of these; 0: it has no steps.
+// After how many positions the scale takes a step, and how many positions before the first of these; 0: it has no
+// steps.
 struct StepOf {
   std::pair<double, std::int64_t> operator()(const Llama4Temperature& s) const { return {s.floor_scale, 1}; }
   std::pair<double, std::int64_t> operator()(const MinistralTemperature& s) const {

@@ -230,9 +230,8 @@ class Plainly {
     const Reach second = reach_of(b, {.trained = b_.trained_length, .target = length_}, *pair.b);
     if (!first.before || !second.before || first.unseen.size() == second.unseen.size()) return {};
     const Sides sides = sides_of(a, b);
-    return formatted(
-        "; at {} tokens {} pairs meet angles that they never had in training {}, {} {}", length_, first.unseen.size(),
-        sides.a, second.unseen.size(), sides.b);
+    return formatted("; at {} tokens {} pairs meet angles that they never had in training {}, {} {}", length_,
+                     first.unseen.size(), sides.a, second.unseen.size(), sides.b);
   }
 
   static std::optional<Change> mask(const plan::LayerPair& pair) {

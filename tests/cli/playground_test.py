@@ -129,10 +129,10 @@ class PlaygroundTest(unittest.TestCase):
             "const b = document.getElementById('base'); b.value = '6'; b.dispatchEvent(new Event('input'))")
         self.assertEqual(self.by_id("set").get_property("value"), "rope_scaling=linear,factor=4\nbase=1000000")
         WebDriverWait(self.driver, 60).until(
-            lambda driver: "linear x4" in self.findings())
+            lambda driver: "linear scaling x4" in self.findings())
         link = self.driver.execute_script("return location.hash")
         self.open(link)
-        self.assertIn("linear x4", self.findings())
+        self.assertIn("linear scaling x4", self.findings())
         self.assertIn("base 1000000", self.findings())
 
     def test_of_a_large_gguf_file_the_header_is_read(self):

@@ -4,7 +4,7 @@
 function shortName(model) {
   const parts = model.name.split("/").filter(Boolean);
   const isUsual = /^(config|params)\.json$/.test(parts.at(-1) ?? "") && parts.length > 1;
-  const name = isUsual ? parts.at(-2) : (parts.at(-1) ?? model.name).replace(/\.(json|gguf|safetensors)$/, "");
+  const name = isUsual ? parts.at(-2) : parts.length > 1 ? parts.at(-1).replace(/\.(json|gguf|safetensors)$/, "") : model.name;
   return model.set.length ? `${name} with ${model.set.join(", ")}` : name;
 }
 
@@ -95,7 +95,7 @@ function modelView(model, m, numbers) {
   head.append(element("h3", {}, "In short"), element("ul", { class: "findings" },
     model.findings.map((f) => element("li", { "data-about": f.about }, element("b", {}, `${f.about}: `), f.text))));
   model.stacks.forEach((stack, s) => stacks.append(stackView(model, stack, `m${m}s${s}`, differing(comparison, model, stack, side))));
-  if (model.cache.length) {
+  if (model.cache.length > 1) {
     rest.append(element("div", { class: "charts" }, chart({ name: "cache", title: "KV cache of the whole model, 16 bits a number",
       x: { name: "tokens", values: model.cache.map((c) => c.tokens), log: true }, y: { name: "bytes", log: true },
       curves: [{ name: "bytes", values: model.cache.map((c) => c.bytes), kind: 4, dots: true }],
