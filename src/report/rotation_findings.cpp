@@ -239,9 +239,10 @@ class OfRotation {
       return;
     }
     add("short texts",
-        formatted("{} pay as well, since {} is static here, the same whatever a text's length: {} of their {} pairs "
+        formatted("{} {} as well, since {} is static here, the same whatever a text's length: {} of their {} pairs "
                   "turn slower{}. {}",
-                  who, rule_name(rope_), slower, near_->pairs, scores,
+                  who, trained() == Trained::yes ? "are turned so" : "pay", rule_name(rope_), slower, near_->pairs,
+                  scores,
                   trained() == Trained::yes ? "The model should have been trained so."
                   : trained() == Trained::unclear
                       ? "Whether the model was trained so no file says."

@@ -201,10 +201,11 @@ class Numbers(tool.ToolTest):
             "the fastest pair, which tells neighbours apart, is as it was."])
         self.assertTrue(findings(model, "temperature")[0].startswith(f"Scores of what rotates are multiplied by {scores} "))
         self.assertTrue(findings(model, "short texts")[0].startswith(
-            f"Texts of up to 8192 tokens pay as well, since YaRN is static here, the same whatever a text's length: {slower} of their {pairs} "
+            f"Texts of up to 8192 tokens are turned so as well, since YaRN is static here, the same whatever a text's length: {slower} of their {pairs} "
             f"pairs turn slower and their scores are multiplied by {scores}. The model should"), findings(model, "short texts"))
         model = numbers("qwen3-8b", "--length", 81920, "--set", "rope_scaling=yarn,factor=2")["models"][0]
         self.assertIn("the rule was set by hand, it is not the file's", findings(model, "verdict")[0])
+        self.assertIn("tokens pay as well, since YaRN is static here", findings(model, "short texts")[0])
         self.assertIn("serve them without the rule", findings(model, "short texts")[0])
         # What leaves short texts alone says so; what slows the fastest pair, and what does not reach far enough, hurts.
         model = numbers("llama-2-7b", "--length", 8192, "--set", "rope_scaling=dynamic,factor=4")["models"][0]
