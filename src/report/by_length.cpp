@@ -14,7 +14,7 @@
 namespace posenc::report {
 
 Sides sides_of(const Rope& a, const Rope& b) {
-  if (is_stretched(a) == is_stretched(b) && rule_name(a) == rule_name(b)) return {};
+  if (a.base != b.base || (is_stretched(a) == is_stretched(b) && rule_name(a) == rule_name(b))) return {};
   if (!is_stretched(a) && !is_stretched(b)) return {};
   if (!is_stretched(a)) return {formatted("without {}", rule_name(b)), formatted("with {}", rule_name(b))};
   if (!is_stretched(b)) return {formatted("with {}", rule_name(a)), formatted("without {}", rule_name(a))};
@@ -198,9 +198,13 @@ class ByReader {
   struct Beyond {
     std::size_t unseen = 0;
     std::int64_t pairs = 0;
+    std::optional<std::int64_t>
+        own{};  // length of the file, where that is long enough: its weights should know all angles
   };
   std::optional<Beyond> beyond(bool is_b) const {
     Beyond out;
+    const std::optional<std::int64_t> own = (is_b ? of_b_ : of_a_).trained;
+    if (own && *own >= length_ && !is_rule_set(is_b ? b_ : a_)) return Beyond{.own = own};
     for (const Pair& pair : pairs_) {
       if (pair.rope_a == nullptr) continue;
       const Rope& rope = is_b ? *pair.rope_b : *pair.rope_a;
@@ -223,7 +227,14 @@ class ByReader {
   std::string angles() const {
     const std::optional<Beyond> first = beyond(false);
     const std::optional<Beyond> second = beyond(true);
-    if (first && second && (first->unseen == 0) == (second->unseen == 0)) {
+    if (!first && !second) return "whether pairs meet angles that they never had cannot be told of either.";
+    if (first && second && first->own.has_value() == second->own.has_value() &&
+        (first->unseen == 0) == (second->unseen == 0)) {
+      if (first->own) {
+        return "the files of both give such lengths as their own, so the weights of each should know its angles, and "
+               "not "
+               "the other's.";
+      }
       return first->unseen == 0
                  ? "no pair of either meets angles that it never had. Which of the two hurts less is a matter of what "
                    "the weights were trained with."
@@ -237,6 +248,12 @@ class ByReader {
 
   static std::string one(std::string_view side, const std::optional<Beyond>& of) {
     if (!of) return formatted("{}, whether pairs meet angles that they never had cannot be told.", side);
+    if (of->own) {
+      return formatted(
+          "{} it should not hurt: the file gives {} tokens as its own length, so the weights should know "
+          "these angles.",
+          side, *of->own);
+    }
     if (of->unseen > 0) {
       return formatted(
           "{} it hurts: {} of {} pairs meet angles that they never had, so expect the loss to rise steeply, unless the "

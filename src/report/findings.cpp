@@ -311,7 +311,10 @@ class Sentences {
         (same == by_words.end() ? by_words.emplace_back(std::move(words), Kinds{}) : *same).second.push_back(kind);
       }
     }
-    for (const auto& [words, of] : by_words) add("window", formatted("{} {}.", layers_of(of, stack), words));
+    for (const auto& [words, of] : by_words) {
+      const bool is_one = of.size() == 1 && of[0]->run.layers.size() == 1;
+      add("window", formatted("{} see{}{}.", layers_of(of, stack), is_one ? "s" : "", words.substr(3)));
+    }
   }
 
   void query_scales(const Stack& stack, const std::vector<Kind>& kinds) {
@@ -357,7 +360,7 @@ class Sentences {
 std::string seen(const LayerPlan& layer) {
   const Mask& mask = layer.mask;
   if (layer.kind == LayerKind::cross_attention) return "see what an encoder gives";
-  if (mask.kind == MaskKind::sparse && !mask.detail.empty()) return "see what their mask allows (" + mask.detail + ")";
+  if (mask.kind == MaskKind::sparse && !mask.detail.empty()) return "see what the mask allows (" + mask.detail + ")";
   if (mask.chunk) return formatted("see the tokens before them in their own chunk of {}", *mask.chunk);
   if (mask.window && mask.kind == MaskKind::causal) {
     return formatted("see the last {} tokens alone (themselves and {} before)", mask.window->past + 1,

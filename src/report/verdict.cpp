@@ -153,7 +153,11 @@ class Plainly {
       for (const auto& [change, run] : changes(stacks)) {
         first = std::min(first, change.first);
         const std::string layers = layers_of(run, *stacks.a);
-        sentences.push_back(change.of_mask ? layers + " " + change.words : "in " + layers + ": " + change.words);
+        if (!change.of_mask) {
+          sentences.push_back("in " + layers + ": " + change.words);
+        } else {
+          sentences.push_back(layers + (run.layers.size() == 1 ? ": queries " : " ") + change.words);
+        }
       }
     }
     std::set<std::string> added;
@@ -230,8 +234,9 @@ class Plainly {
     const Reach second = reach_of(b, {.trained = b_.trained_length, .target = length_}, *pair.b);
     if (!first.before || !second.before || first.unseen.size() == second.unseen.size()) return {};
     const Sides sides = sides_of(a, b);
-    return formatted("; at {} tokens {} pairs meet angles that they never had in training {}, {} {}", length_,
-                     first.unseen.size(), sides.a, second.unseen.size(), sides.b);
+    return formatted("; at {} tokens {} pairs meet angles that they never had within {} tokens {}, {}{} {}", length_,
+                     first.unseen.size(), *first.before, sides.a, second.unseen.size(),
+                     *first.before == *second.before ? "" : formatted(" within {}", *second.before), sides.b);
   }
 
   static std::optional<Change> mask(const plan::LayerPair& pair) {
@@ -283,6 +288,7 @@ class Plainly {
 
   std::string layers_of(const LayerRun& run, const Stack& stack) const {
     const std::string who = a_.stacks.size() > 1 ? stack.name + " " : std::string();
+    if (stack.layers.size() == 1) return formatted("the one {}layer", who);
     if (run.layers.size() == stack.layers.size()) return formatted("all {} {}layers", run.layers.size(), who);
     std::string named = named_layers(run);
     // "5, 11, ..., 29 (every 6th)": one parenthesis is enough.

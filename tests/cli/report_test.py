@@ -348,6 +348,13 @@ class Numbers(tool.ToolTest):
                       window["Long texts (4097 to 8192 tokens)"])
         near = said("llama-2-7b", "--length", 2048, "--against", "llama-2-7b", "--set-against", yarn)
         self.assertEqual(near["Long texts"], "not looked at: 2048 tokens are not beyond 4096. A longer --length asks.")
+        # What a file gives as its own length its weights should know; a rule beside another base is not what tells two apart.
+        theirs = said("llama-3.1-8b", "--against", "llama-2-7b")["Long texts (4097 to 131072 tokens)"]
+        self.assertTrue(theirs.startswith("In the first it should not hurt: the file gives 131072 tokens as its own length, so the weights "
+                                          "should know these angles. In the second it hurts: 18 of 64 pairs"), theirs)
+        both = said("llama-2-7b", "--length", 16384, "--set", "rope_scaling=linear,factor=2", "--against", "llama-2-7b",
+                    "--set-against", "rope_scaling=linear,factor=4")
+        self.assertEqual(both["Long texts (4097 to 16384 tokens)"], "whether pairs meet angles that they never had cannot be told of either.")
         # Other channels, other terms, the same positions: nothing to tell by length.
         for other in ("gemma-3-4b", "bert-base", "llama-2-7b"):
             self.assertEqual(said("llama-2-7b", "--against", other), {})
@@ -360,7 +367,8 @@ class Numbers(tool.ToolTest):
             found = numbers(path, "--length", 8192, "--against", path, "--set-against", yarn)
         counts = [model["stacks"][0]["kinds"][0]["rotations"][0]["unseen"] for model in found["models"]]
         self.assertEqual((bool(counts[0]), counts[1]), (True, []))
-        self.assertIn(f"; at 8192 tokens {len(counts[0])} pairs meet angles that they never had in training without YaRN, 0 with YaRN.",
+        trained = found["models"][0]["trained_length"]
+        self.assertIn(f"; at 8192 tokens {len(counts[0])} pairs meet angles that they never had within {trained} tokens without YaRN, 0 with YaRN.",
                       found["comparison"]["plainly"][1])
 
     def test_differences_name_the_kinds_of_layers(self):
