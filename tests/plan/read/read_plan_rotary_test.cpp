@@ -145,13 +145,14 @@ TEST(ReadPlanRotary, minimax_counts_channels_or_takes_a_part) {
 
 // As their classes ask `if config.rope_interleave` and `if self.multi_query`: null is false, and not the class's default.
 TEST(ReadPlanRotary, flags_that_are_null_are_false) {
-  const auto deepseek = [](std::string_view keys) {
-    return rope_of(plan_of(with(family_config("deepseek_v3"), R"("model_type")", std::string(keys) + R"("model_type")")));
+  const auto deepseek = [](std::string_view value) {
+    const std::string key = R"("rope_interleave": )";
+    return rope_of(plan_of(with(family_config("deepseek_v3"), key + "false", key + std::string(value))));
   };
-  EXPECT_EQ(deepseek("").pairing, Pairing::interleaved);
-  EXPECT_EQ(deepseek(R"("rope_interleave": null, )").pairing, Pairing::half);
+  EXPECT_EQ(deepseek("true").pairing, Pairing::interleaved);
+  EXPECT_EQ(deepseek("null").pairing, Pairing::half);
   const auto falcon = [](std::string_view value) {
-    return layer_of(plan_of(config("falcon", R"("num_attention_heads": 4, "multi_query": )" + std::string(value))), 0);
+    return layer_of(plan_of(config("falcon", R"("multi_query": )" + std::string(value))), 0);
   };
   EXPECT_EQ(falcon("true").kv_heads, 1);
   EXPECT_EQ(falcon("null").kv_heads, 4);
