@@ -173,8 +173,7 @@ std::vector<std::int64_t> drawn_positions(const QueryScale& scheme, std::int64_t
     out.push_back(static_cast<std::int64_t>(step));
   }
   std::ranges::sort(out);
-  const auto [first, last] = std::ranges::unique(out);
-  out.erase(first, last);
+  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/families/family_configs.h"
 #include "plan/read/plan_reading.h"
 
 namespace posenc::test::read_plan_rotary_test {
