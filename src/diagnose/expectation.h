@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "diagnose/position_rules.h"
+#include "diagnose/positions/position_rules.h"
 #include "diagnose/samples.h"
 
 namespace posenc::inline v0_2::port {

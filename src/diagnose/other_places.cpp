@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/formatted.h"
-#include "diagnose/decoded_positions.h"
+#include "diagnose/positions/decoded_positions.h"
 
 namespace posenc::inline v0_2::port {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "diagnose/decoded_positions.h"
+#include "diagnose/positions/decoded_positions.h"
 
 namespace posenc::inline v0_2::port {
 namespace {

@@ -1,4 +1,4 @@
-#include "diagnose/decoded_positions.h"
+#include "diagnose/positions/decoded_positions.h"
 
 #include <algorithm>
 #include <array>

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/decoded_positions.h"
 #include "diagnose/hypothesis.h"
+#include "diagnose/positions/decoded_positions.h"
 
 namespace posenc::inline v0_2::port {
 

@@ -1,4 +1,4 @@
-#include "diagnose/position_rules.h"
+#include "diagnose/positions/position_rules.h"
 
 #include <algorithm>
 #include <array>
