@@ -130,8 +130,8 @@ double rounded_slope(Slope slope) {
     const double near = std::nearbyint(slope.m * by) / by;
     if (near != 0 && std::fabs(near - slope.m) <= slope.error) return near;
   }
-  for (double n = 3; n <= 64; ++n) {  // 1/n, as a scaling factor makes them
-    if (std::fabs(1 / n - slope.m) <= slope.error) return 1 / n;
+  for (int n = 3; n <= 64; ++n) {  // 1/n, as a scaling factor makes them
+    if (std::fabs(1.0 / n - slope.m) <= slope.error) return 1.0 / n;
   }
   return slope.m;
 }
