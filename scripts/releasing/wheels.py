@@ -3,6 +3,7 @@ cross-compiled, for AArch64. The compiler is Zig's Clang with the C library of m
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,6 @@ from steps import run
 # Who can make the wheel of an interface; the first that is there does. pyproject.toml says from where on abi3 is.
 MAKERS = {"cp310": ("3.10",), "cp311": ("3.11",), "cp312-abi3": ("3.12", "3.13", "3.14")}
 GLIBC = "2.28"
-PLATFORM = f"manylinux_{GLIBC.replace('.', '_')}"
 ABLE = """
 import os, sys, sysconfig
 if f"{sys.version_info[0]}.{sys.version_info[1]}" != sys.argv[1]: sys.exit("is " + sys.version.split()[0])
@@ -74,6 +74,13 @@ def for_processor(making, interface, architecture, folder):
             {"_PYTHON_HOST_PLATFORM": f"linux-{architecture}", "SETUPTOOLS_EXT_SUFFIX": suffix})
 
 
+def runs_with(name, architecture):
+    """Whether a tag in the name of a wheel is of GLIBC or older."""
+    least = tuple(map(int, GLIBC.split(".")))
+    return any((int(major), int(minor)) <= least
+               for major, minor in re.findall(rf"manylinux_([0-9]+)_([0-9]+)_{architecture}", name))
+
+
 def make_one(making, interface, python, architecture):
     """Compiled for an old glibc, named by auditwheel for the oldest that it proves."""
     made = making.folder(f"wheel-{interface}-{architecture}")
@@ -87,7 +94,13 @@ def make_one(making, interface, python, architecture):
         cwd=making.source, env={**making.environment, **variables})
     wheel, = made.glob("*.whl")
     print(making.python("-m", "auditwheel", "show", wheel), end="")
-    making.python("-m", "auditwheel", "repair", "--plat", f"{PLATFORM}_{architecture}", "-w", making.out, wheel)
+    # A platform by name may only be one of this processor's.
+    judged = making.folder(f"judged-{interface}-{architecture}")
+    making.python("-m", "auditwheel", "repair", "--plat", "auto", "-w", judged, wheel)
+    renamed, = judged.glob("*.whl")
+    if not runs_with(renamed.name, architecture):
+        sys.exit(f"release: {renamed.name} wants a newer system than manylinux_{GLIBC.replace('.', '_')}")
+    shutil.copy2(renamed, making.out)
     if interface.endswith("abi3"):
         making.judge("-m", "abi3audit", "--strict", "--summary", wheel)
 
