@@ -65,8 +65,9 @@ class System:
 
 
 class ForeignSystem(System):
-    """An empty Debian of another processor with Python and pip, each program of it run by an emulator (static, of qemu-user-static).
-    Its packages are unpacked and not set up. Scripts are this machine's shell's; words(program) are those that run a program."""
+    """An empty Debian of another processor with Python and pip, each program of it run by an emulator (static, of
+    qemu-user-static). Its packages are unpacked and not set up, but for the list of certificates, which pip reads even without
+    an index. Scripts are this machine's shell's; words(program) are those that run a program."""
 
     ENTER = 'exec sh -c "$script"'
 
@@ -80,6 +81,8 @@ class ForeignSystem(System):
                  self.suite, self.folder], f"debootstrap {self.suite} of {self.architecture}")
         for package in sorted((self.folder / "var/cache/apt/archives").glob("*.deb")):
             checked(["dpkg-deb", "--extract", package, self.folder], package.name)
+        certificates = sorted((self.folder / "usr/share/ca-certificates").rglob("*.crt"))
+        (self.folder / "etc/ssl/certs/ca-certificates.crt").write_bytes(b"".join(path.read_bytes() for path in certificates))
 
     def words(self, program):
         return f"chroot {self.folder} /emulator {program}"
