@@ -7,6 +7,9 @@ import subprocess
 import sys
 
 
+CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
+
+
 def stop(message):
     sys.exit(f"try_release: {message}")
 
@@ -29,7 +32,8 @@ class System:
         if not (folder / "etc/debian_version").exists():
             print(f"try_release: an empty {suite} in {folder}", flush=True)
             self.bootstrap()
-        for name in ("/etc/resolv.conf", "/etc/hosts"):
+        # The network is reached as from here, and whom this machine trusts is trusted; pip reads that list even without an index.
+        for name in ("/etc/resolv.conf", "/etc/hosts", CERTIFICATES):
             shutil.copyfile(name, folder / name[1:])
         for settings in pathlib.Path("/etc/apt/apt.conf.d").glob("*proxy*"):
             shutil.copyfile(settings, folder / str(settings)[1:])
@@ -57,7 +61,8 @@ class System:
         proxies = {name: value for name, value in os.environ.items() if re.fullmatch("(?i)(https?|no)_proxy", name)}
         return checked(["unshare", "--mount", "--pid", "--fork", "sh", "-c", inside, "inside", self.folder, script, *self.lent],
                        f"in {self.name}:\n{script}",
-                       env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8", **proxies, **variables})
+                       env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8", "PIP_CERT": CERTIFICATES,
+                            **proxies, **variables})
 
     def install(self, *packages):
         self.run("apt-get update -qq && apt-get install -y -qq --no-install-recommends " + " ".join(packages),
@@ -66,8 +71,8 @@ class System:
 
 class ForeignSystem(System):
     """An empty Debian of another processor with Python and pip, each program of it run by an emulator (static, of
-    qemu-user-static). Its packages are unpacked and not set up, but for the list of certificates, which pip reads even without
-    an index. Scripts are this machine's shell's; words(program) are those that run a program."""
+    qemu-user-static). Its packages are unpacked and not set up. Scripts are this machine's shell's; words(program) are those
+    that run a program."""
 
     ENTER = 'exec sh -c "$script"'
 
@@ -81,8 +86,6 @@ class ForeignSystem(System):
                  self.suite, self.folder], f"debootstrap {self.suite} of {self.architecture}")
         for package in sorted((self.folder / "var/cache/apt/archives").glob("*.deb")):
             checked(["dpkg-deb", "--extract", package, self.folder], package.name)
-        certificates = sorted((self.folder / "usr/share/ca-certificates").rglob("*.crt"))
-        (self.folder / "etc/ssl/certs/ca-certificates.crt").write_bytes(b"".join(path.read_bytes() for path in certificates))
 
     def words(self, program):
         return f"chroot {self.folder} /emulator {program}"
