@@ -170,7 +170,8 @@ def _by_composed(
     assert layer.composed is not None
     learned = layer.learned(tables)
     check(layer.composed, learned, q, k, v, given)
-    return composed.attend(layer.composed, learned, q, k, v, given)
+    out, sums = composed.attend(layer.composed, learned, q, k, v, given)
+    return out, sums
 
 
 def call(

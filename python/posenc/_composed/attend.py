@@ -97,6 +97,8 @@ class Attention:
             self.v = rotated(layer.rotations, v, self.rows.k.at, self.frequencies)
         tables = learned.get("score_weights") or [None] * len(layer.terms)
         self.states = [term.begin(of, self.call) for term, of in zip(layer.terms, tables)]
+        carry = given.get("carry")
+        self.carry = None if carry is None else (carry if carry.dim() == 3 else carry.T[None])[..., None]
         sinks = learned.get("sinks")
         self.sinks = None if sinks is None else sinks.to(device=q.device, dtype=dtype)[:, None, None]
         self.scale: Tensor | float = layer.softmax_scale
@@ -175,16 +177,18 @@ class Attention:
             y = layer.cap * torch.tanh(y / layer.cap)
         return y if part.seen is None else torch.where(part.seen, y, -torch.inf)
 
-    def chunk(self, first: int, end: int) -> tuple[Tensor, Tensor]:
-        """Output [batch, heads, end - first, value_dim] and log-sum-exp [batch, heads, end - first], without the sink."""
+    def chunk(self, first: int, end: int) -> tuple[Tensor, ...]:
+        """Output [batch, heads, end - first, value_dim] and log-sum-exp [batch, heads, end - first], without the sink; and the
+        carry, where there is one."""
         low, high = self.layer.mask.keys(self.rows, first, end)
         call, rows = self.call, self.rows
         if low == high:
-            return self.nothing(call.q[:, :, first:end])
+            return self.nothing(first, end)
         of_q: Side = rows.q.part(first, end)
         of_k: Side = rows.k.part(low, high)
         part = Part(call, call.q[:, :, first:end], call.k[:, :, low:high], first, end, low, high, of_q, of_k)
         part.seen = self.seen((first, end), (low, high))
+        part.carry = None if self.carry is None else self.carry[:, :, first:end]
         z = self.scores(part)
         largest = z.amax(dim=-1, keepdim=True).detach()
         largest = torch.where(largest == -torch.inf, 0.0, largest)
@@ -206,11 +210,13 @@ class Attention:
             out = rotated(self.layer.rotations, out, of_q.at, self.frequencies, "inverse")
         if self.sees_any is not None:  # what is given for a row that sees nothing goes nowhere
             out = torch.where(self.sees_any[:, :, first:end], out, 0.0)
-        return out, lse
+        return (out, lse) if part.carry is None else (out, lse, part.carry[..., 0])
 
-    def nothing(self, q: Tensor) -> tuple[Tensor, Tensor]:
+    def nothing(self, first: int, end: int) -> tuple[Tensor, ...]:
         """Of queries that see no key."""
-        return q.new_zeros((*q.shape[:-1], self.layer.value_dim)), q.new_full(q.shape[:-1], -torch.inf)
+        q = self.call.q[:, :, first:end]
+        made = q.new_zeros((*q.shape[:-1], self.layer.value_dim)), q.new_full(q.shape[:-1], -torch.inf)
+        return made if self.carry is None else (*made, self.carry[:, :, first:end, 0])
 
     def chunks(self, queries: int) -> list[tuple[int, int]]:
         per_row = self.batch * max(self.layer.heads, self.layer.width) * max(self.rows.keys, 1)
@@ -219,10 +225,10 @@ class Attention:
             return [(0, queries)]
         return [(first, min(first + step, queries)) for first in range(0, queries, step)]
 
-    def __call__(self) -> tuple[Tensor, Tensor]:
+    def __call__(self) -> tuple[Tensor, ...]:
         queries = self.rows.queries
         if self.rows.keys == 0 or queries == 0:
-            return self.nothing(self.call.q)
+            return self.nothing(0, queries)
         chunks = self.chunks(queries)
         if len(chunks) == 1:
             return self.chunk(*chunks[0])
@@ -233,15 +239,19 @@ class Attention:
                 parts.append(checkpoint(self.chunk, *ends, use_reentrant=False, preserve_rng_state=False))
             else:
                 parts.append(self.chunk(*ends))
-        return torch.cat([out for out, _ in parts], dim=2), torch.cat([lse for _, lse in parts], dim=2)
+        return tuple(torch.cat(of, dim=2) for of in zip(*parts))
 
 
 def attend(
     layer: ComposedLayer, learned: dict[str, Any], q: Tensor, k: Tensor, v: Tensor, given: dict[str, Any]
-) -> tuple[Tensor, Tensor]:
-    """Output like q, and the log-sum-exp. Arguments have passed check.py."""
+) -> tuple[Tensor, ...]:
+    """Output like q, and the log-sum-exp. Arguments have passed check.py.
+
+    given["carry"], like the log-sum-exp, where keys are a part of all: what those after them have added up to, of schemes
+    that sum along the keys. Then a third result is that with these keys.
+    """
     with contextlib.nullcontext() if q.device.type == "meta" else torch.autocast(q.device.type, enabled=False):
-        out, lse = Attention(layer, learned, q, k, v, given)()
+        out, *sums = Attention(layer, learned, q, k, v, given)()
     if q.dim() == 3:
-        out, lse = out[0].transpose(0, 1), lse[0].transpose(0, 1)
-    return out.to(q.dtype), lse
+        out, *sums = (x[0].transpose(0, 1) for x in (out, *sums))
+    return out.to(q.dtype), *sums

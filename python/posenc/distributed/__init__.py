@@ -7,7 +7,7 @@
     out = pd.attend(q, k, v, posenc.torch.Layer(layer), sharding=sharding)   # trains
     whole = pd.collect(out, sharding)                                        # all tokens, on all ranks
 
-Every scheme of posenc.attend, on the CPU with gloo. docs/distributed.md has what is sent, and what is refused.
+Every scheme of posenc.attend; messages go by gloo. docs/distributed.md has what is sent, and what is refused.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from ._schedule import as_tensor
 __all__ = ["RankError", "ShardedCache", "Traffic", "attend", "attend_parts", "collect", "context_parallel", "take"]
 
 Mode = Literal["ring", "all_gather", "ulysses", "hybrid"]
+Backend = Literal["auto", "kernel", "composed"]
 
 
 def attend(
@@ -56,6 +57,7 @@ def attend(
     q_rotated: bool = False,
     k_rotated: bool = False,
     tables: Sequence[Tensor] | None = None,
+    backend: Backend = "auto",
     lse: bool = False,
     timeout: float = 300.0,
     traffic: Traffic | None = None,
@@ -72,6 +74,9 @@ def attend(
     all tokens of some heads, KV heads on as many ranks as read them; "hybrid", groups of ulysses_ranks neighbours deal
     heads, and keys go between groups.
 
+    backend: what computes the parts. "kernel", on the CPU; "composed", operations of torch, on any device, and of learned
+    frequencies and slopes; "auto", the kernels where they can.
+
     Returns the output, like q with value_dim channels; with lse=True the pair of it and the log-sum-exp, float32. Parts are
     summed in float32, in one order: the same bits from run to run. A gradient of a table is of this rank's queries: their
     sum over ranks is the whole one, as of any parameter that all ranks have.
@@ -84,7 +89,7 @@ def attend(
     )  # fmt: skip
     numbers = dict(prefix=prefix, length=length, q_rotated=q_rotated, k_rotated=k_rotated)
     call, tensors = _call_of(
-        q, k, v, layer, group, mode, sharding, key_sharding, ulysses_ranks, given, numbers, tables, timeout, traffic
+        q, k, v, layer, group, mode, sharding, key_sharding, ulysses_ranks, given, numbers, tables, backend, timeout, traffic
     )
     out, sums = Attention.apply(call, q, k, v, *tensors)  # type: ignore[no-untyped-call]
     return (out, sums) if lse else out
@@ -110,13 +115,13 @@ class _Collect(torch.autograd.Function):
         parts = [torch.empty_like(padded) for _ in counts]
         dist.all_gather(parts, padded, group=group)
         joined = torch.cat([part.narrow(dim, 0, count) for part, count in zip(parts, counts)], dim)
-        return joined.index_select(dim, as_tensor(sharding.places, torch.int64))
+        return joined.index_select(dim, as_tensor(sharding.places, torch.int64).to(x.device))
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         grad = grad.contiguous().clone()
         dist.all_reduce(grad, group=ctx.group)
-        return grad.index_select(ctx.dim, ctx.own), None, None, None
+        return grad.index_select(ctx.dim, ctx.own.to(grad.device)), None, None, None
 
 
 def collect(x: Tensor, sharding: _posenc.Sharding, group: Any = None, *, dim: int | None = None) -> Tensor:

@@ -11,12 +11,14 @@ from .. import _posenc
 from .._graph_arguments import Layer
 from ._agreement import agree
 from ._attend import Call
+from ._composed_parts import ComposedParts
 from ._exchange import Exchange, Traffic
 from ._heads import lacks
 from ._parts import Inputs, Keys, Parts, sums_along_keys
 from ._schedule import Piece, Rows, digest, schedule_of
 
 _WHERE = "distributed.attend"
+BACKENDS: dict[str, type[Parts]] = {"kernel": Parts, "composed": ComposedParts}
 MODES = ("ring", "all_gather", "ulysses", "hybrid")
 _SHORT = (torch.float32, torch.float16, torch.bfloat16)
 _digests: dict[int, tuple[Any, str]] = {}
@@ -44,13 +46,26 @@ def _digest(of: _posenc.Sharding) -> str:
     return found[1]
 
 
-def _check_tensor(name: str, x: Any, rank: int, tokens: int, heads: int, channels: int, dtypes: Any) -> None:
+def backend_of(backend: Any, layer: Layer, device: torch.device) -> str:
+    """Which computes the parts. ValueError for one that cannot."""
+    if backend not in ("auto", *BACKENDS):
+        refuse("backend", f"be one of auto, {', '.join(BACKENDS)}", repr(backend))
+    lacks = f"tensors on {device}" if device.type != "cpu" else layer.kernel_lacks
+    if device.type == "meta":
+        refuse("q", "have numbers", "on meta")
+    if backend == "kernel" and lacks:
+        refuse("backend", f"be 'composed' for {lacks}", "'kernel'")
+    return ("composed" if lacks else "kernel") if backend == "auto" else str(backend)
+
+
+def _check_tensor(name: str, x: Any, rank: int, tokens: int, heads: int, channels: int, device: torch.device) -> None:
     if not isinstance(x, Tensor):
         raise TypeError(f"[{_WHERE}] {name} must be a tensor but is a {type(x).__name__}")
     if hasattr(x, "placements"):
         refuse(name, "be this rank's own tensor, of .to_local(),", "a DTensor")
-    if x.device.type != "cpu":
-        refuse(name, "be on the CPU, where posenc's kernels compute the parts,", f"on {x.device}")
+    if x.device != device:
+        refuse(name, f"be on {device}, as q is,", f"on {x.device}")
+    dtypes = _SHORT
     if x.dtype not in dtypes:
         refuse(name, f"be of {', '.join(str(one)[6:] for one in dtypes)}", f"of {x.dtype}")
     if x.dim() != rank or rank not in (3, 4):
@@ -97,8 +112,6 @@ def _checked(
 ) -> dict[str, Tensor]:
     """The inputs in the shapes of _parts.py. ValueError for what this rank alone can tell."""
     plan = layer.plan
-    if layer.kernel_lacks:
-        refuse("layer", "be one that the kernels compute", f"with {layer.kernel_lacks}")
     if mode not in MODES:
         refuse("mode", f"be one of {', '.join(MODES)}", repr(mode))
     for name, of in (("sharding", queries), ("key_sharding", keys)):
@@ -118,9 +131,13 @@ def _checked(
         refuse("mode", "be all_gather or ulysses for a layer with several schemes that sum along the keys", repr(mode))
     rank = q.dim() if isinstance(q, Tensor) else 3
     tokens, key_tokens = len(queries.ranks[exchange.rank].rows), len(keys.ranks[exchange.rank].rows)
-    _check_tensor("q", q, rank, tokens, plan.heads, plan.head_dim, _SHORT)
-    _check_tensor("k", k, rank, key_tokens, plan.kv_heads, plan.head_dim, _SHORT)
-    _check_tensor("v", v, rank, key_tokens, plan.kv_heads, plan.value_dim, _SHORT)
+    device = q.device if isinstance(q, Tensor) else torch.device("cpu")
+    _check_tensor("q", q, rank, tokens, plan.heads, plan.head_dim, device)
+    _check_tensor("k", k, rank, key_tokens, plan.kv_heads, plan.head_dim, device)
+    _check_tensor("v", v, rank, key_tokens, plan.kv_heads, plan.value_dim, device)
+    for name, x in (*given.items(), *zip(layer.names, tables)):
+        if isinstance(x, Tensor) and x.device != device:
+            refuse(name, f"be on {device}, as q is,", f"on {x.device}")
     if rank == 4 and queries.documents > 1:
         refuse("q", "have 3 dimensions where the sharding has several documents", "of 4")
     batch = q.shape[0] if rank == 4 else 1
@@ -159,14 +176,14 @@ def _probe(
     inputs: dict[str, Tensor],
     numbers: Any,
     tables: Any,
+    of_parts: type[Parts],
 ) -> None:
-    """One query and one key of zeros: the kernels refuse what does not fit the layer, before anything is sent."""
+    """One query and one key of zeros: what does not fit the layer is refused before anything is sent."""
 
     def one(axes: int) -> Rows:
         zero = torch.zeros(1, dtype=torch.int64)
-        return Rows(
-            zero, zero, torch.zeros(axes, 1, dtype=torch.float64) if axes else None, torch.tensor([0, 1], dtype=torch.int32)
-        )
+        places = torch.zeros(axes, 1, dtype=torch.float64) if axes else None
+        return Rows(zero, zero, places, torch.tensor([0, 1], dtype=torch.int32)).to(q.device)
 
     def first(name: str, *shape: int) -> Tensor | None:
         return inputs[name].new_zeros(shape) if name in inputs else None
@@ -177,7 +194,7 @@ def _probe(
     of = Inputs(first("row_gate", *heads), first("q_segments", *batch, 1), None, None, numbers)
     for name in ("attn_mask", "bias"):
         setattr(of, name, first(name, 1, 1, 1, 1))
-    parts = Parts(layer, tables, 0, plan.heads, one(queries.axes), of, False)
+    parts = of_parts(layer, tables, 0, plan.heads, one(queries.axes), of, False)
 
     def zeros(x: Tensor, count: int, channels: int) -> Tensor:
         return x.new_zeros((1, count, channels) if x.dim() == 3 else (*batch, count, 1, channels))
@@ -188,10 +205,11 @@ def _probe(
         first("log_forget", *heads),
         first("k_segments", *batch, 1),
     )
-    out = zeros(q, plan.heads, plan.value_dim)
-    parts.forward(zeros(q, plan.heads, plan.head_dim), Piece(0, 0, 1, one(keys.axes)), own, None, out, torch.zeros(heads))
-    if parts.sinks is not None:
-        _posenc.merge([(out.float(), torch.zeros(heads))], sinks=parts.sinks)
+    query, piece = zeros(q, plan.heads, plan.head_dim), Piece(0, 0, 1, one(keys.axes))
+    parts.require(query, piece, own)
+    out, lse = (zeros(q, plan.heads, n).float() for n in (plan.value_dim, 1))
+    parts.forward(query, piece, own, None, out, lse[..., 0])
+    parts.count_sinks(out, lse[..., 0])
 
 
 def _facts(
@@ -206,12 +224,14 @@ def _facts(
     inputs: Any,
     numbers: Any,
     tables: Any,
+    backend: str,
 ) -> dict[str, str]:
     heads = "[{1}, {0}]" if q.dim() == 3 else "[{1}, {0}] in batches"
     shapes = {name: heads.format(x.shape[-1], x.shape[1]) for name, x in (("q", q), ("k", k), ("v", v))}
     return {
         "posenc": _posenc.info()["version"],
         "mode": mode,
+        "backend": backend,
         "ulysses_ranks": str(dealt),
         "sharding": _digest(queries),
         "key_sharding": _digest(keys),
@@ -229,10 +249,11 @@ def _facts(
 
 def call_of(
     q: Any, k: Any, v: Any, layer: Any, group: Any, mode: Any, sharding: Any, key_sharding: Any, ulysses_ranks: Any,
-    given: dict[str, Any], numbers: dict[str, Any], tables: Any, timeout: float, traffic: Traffic | None,
+    given: dict[str, Any], numbers: dict[str, Any], tables: Any, backend: Any, timeout: float, traffic: Traffic | None,
 ) -> tuple[Call, list[Tensor]]:  # fmt: skip
     """The call, and its tensors after q, k and v."""
-    exchange = Exchange(_WHERE, group_of(group), timeout, Traffic() if traffic is None else traffic)
+    device = q.device if isinstance(q, Tensor) else torch.device("cpu")
+    exchange = Exchange(_WHERE, group_of(group), timeout, Traffic() if traffic is None else traffic, device)
     problem: Exception | None = None
     facts: dict[str, str] = {}
     inputs: dict[str, Tensor] = {}
@@ -247,11 +268,12 @@ def call_of(
             refuse("ulysses_ranks", "be given, 1 or more, for mode 'hybrid'", dealt)
         all_tables = list(layer.weights if tables is None else tables)
         inputs = _checked(q, k, v, layer, mode, exchange, sharding, keys, dealt, given, all_tables)
-        _probe(q, k, v, layer, sharding, keys, inputs, numbers, all_tables)
+        backend = backend_of(backend, layer, device)
+        _probe(q, k, v, layer, sharding, keys, inputs, numbers, all_tables, BACKENDS[backend])
         in_turn = mode in ("ring", "hybrid")
         sums = sums_along_keys(layer.plan) == 1 and in_turn
-        schedule = schedule_of(sharding, keys, layer.plan.mask, int(numbers["prefix"]), dealt, sums, in_turn)
-        facts = _facts(q, k, v, layer, mode, sharding, keys, dealt, inputs, numbers, all_tables)
+        schedule = schedule_of(sharding, keys, layer.plan.mask, int(numbers["prefix"]), dealt, sums, in_turn, device)
+        facts = _facts(q, k, v, layer, mode, sharding, keys, dealt, inputs, numbers, all_tables, backend)
     except (ValueError, TypeError) as refused:
         problem = refused
     agree(exchange, facts, problem)
@@ -267,5 +289,6 @@ def call_of(
         sharding.documents > 1,
         mode == "all_gather",
         0 if q.dim() == 3 else 2,
+        BACKENDS[backend],
     )
     return call, [*inputs.values(), *all_tables]

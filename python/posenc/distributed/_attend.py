@@ -33,6 +33,7 @@ class Call:
     is_packed: bool
     gathers: bool  # all keys before anything is computed
     axis: int  # of rows: 0, or in batches 2
+    of_parts: type[Parts]  # by which backend
 
     def __post_init__(self) -> None:
         plan, dealt = self.layer.plan, self.ulysses_ranks
@@ -42,6 +43,10 @@ class Call:
         of_group = plan.heads // plan.kv_heads
         self.kv_ranges = [_posenc.kv_heads_of(*one, of_group) for one in self.head_ranges]
         self.first, self.end = self.head_ranges[self.place]
+
+    def parts(self, tables: list[Tensor], inputs: Inputs) -> Parts:
+        of_queries = self.schedule.queries[self.group]
+        return self.of_parts(self.layer, tables, self.first, self.end, of_queries, inputs, self.is_packed)
 
     def rank_of(self, group: int) -> int:
         """The rank of another group that has the same heads."""
@@ -89,7 +94,7 @@ class Deal:
             else:
                 coming.append(x[:, first:end])
         shape = _replaced(x.shape, **{f"_{axis}": self.total, "_1": own_end - own_first})
-        return Dealt(torch.empty(shape, dtype=x.dtype), coming, places, axis)
+        return Dealt(x.new_empty(shape), coming, places, axis)
 
     def post_back(self, x: Tensor, kind: str, heads: int, places: list[Tensor]) -> PutBack:
         """heads: of all. Of heads that several ranks had, gradients are added."""
@@ -106,7 +111,7 @@ class Deal:
             else:
                 coming.append((own, first, end))
         shape = _replaced(x.shape, **{f"_{axis}": self.counts[call.place], "_1": heads})
-        return PutBack(torch.zeros(shape, dtype=x.dtype), coming)
+        return PutBack(x.new_zeros(shape), coming)
 
 
 @dataclass
@@ -255,10 +260,6 @@ def _member_places(call: Call, side: str) -> list[Tensor]:
     return [torch.searchsorted(rows, of_members[rank]) for rank in call.members]
 
 
-def _shape_of_numbers(x: Tensor) -> tuple[int, ...]:
-    return tuple(x.shape[:-1])
-
-
 def forward(
     call: Call, q: Tensor, k: Tensor, v: Tensor, inputs: dict[str, Tensor], tables: list[Tensor]
 ) -> tuple[Tensor, Tensor, Kept]:
@@ -289,9 +290,9 @@ def forward(
     k_contiguous = k.contiguous()
     keys = Keys(k_contiguous, v.contiguous(), given["log_forget"], given["k_segments"])
     numbers = Inputs(given["row_gate"], given["q_segments"], given["attn_mask"], given["bias"], call.numbers)
-    parts = Parts(call.layer, tables, call.first, call.end, call.schedule.queries[call.group], numbers, call.is_packed)
-    out = torch.zeros((*q.shape[:-1], call.layer.value_dim), dtype=torch.float32)
-    lse = torch.full(_shape_of_numbers(q), -torch.inf)
+    parts = call.parts(tables, numbers)
+    out = q.new_zeros((*q.shape[:-1], call.layer.value_dim), dtype=torch.float32)
+    lse = q.new_full(q.shape[:-1], -torch.inf, dtype=torch.float32)
     carries: dict[int, Tensor] = {}
     if call.end > call.first:
         _pass_forward(call, parts, q, keys, out, lse, carries)
@@ -309,7 +310,7 @@ def _pass_forward(
     call: Call, parts: Parts, q: Tensor, keys: Keys, out: Tensor, lse: Tensor, carries: dict[int, Tensor]
 ) -> None:
     ring = Ring(call, keys, call.schedule.forward)
-    carry = torch.zeros(lse.shape) if parts.carries and not call.gathers else None
+    carry = torch.zeros_like(lse) if parts.carries and not call.gathers else None
     if call.gathers and ring.needed:
         piece, gathered = _joined_keys(ring, call)
         parts.forward(q, piece, gathered, None, out, lse)
@@ -323,10 +324,9 @@ def _pass_forward(
                 parts.forward(q, ring.piece(p), own, carry, out, lse)
             else:
                 parts.forward(q, ring.piece(p), own, carry, part_out, part_lse)
-                _posenc.merge([(out, lse), (part_out, part_lse)], out=out, lse=lse)
+                parts.merge(out, lse, part_out, part_lse)
             del own  # before the next but one is asked for
-    if parts.sinks is not None and lse.numel():
-        _posenc.merge([(out, lse)], sinks=parts.sinks, out=out, lse=lse)
+    parts.count_sinks(out, lse)
 
 
 def backward(call: Call, kept: Kept, d_out: Tensor, d_lse: Tensor) -> dict[str, Any]:
@@ -337,19 +337,15 @@ def backward(call: Call, kept: Kept, d_out: Tensor, d_lse: Tensor) -> dict[str, 
         posted = [of_q.post(d_out, "q", q_places), of_q.post(d_lse, "q", q_places)]
         d_out, d_lse = (one.wait() for one in posted)
     inputs, keys = kept.inputs, kept.keys
-    parts = Parts(call.layer, kept.tables, call.first, call.end, call.schedule.queries[call.group], inputs, call.is_packed)
+    parts = call.parts(kept.tables, inputs)
     sums = Sums(
-        torch.zeros(kept.q.shape, dtype=torch.float32),
+        torch.zeros_like(kept.q, dtype=torch.float32),
         parts.zeros_of_tables(),
-        None if inputs.bias is None else torch.zeros(inputs.bias.shape),
-        None if inputs.row_gate is None else torch.zeros(inputs.row_gate.shape),
-        torch.zeros(kept.lse.shape) if parts.carries and not call.gathers else None,
+        None if inputs.bias is None else torch.zeros_like(inputs.bias, dtype=torch.float32),
+        None if inputs.row_gate is None else torch.zeros_like(inputs.row_gate),
+        torch.zeros_like(kept.lse) if parts.carries and not call.gathers else None,
     )
-    own = KeyGradients(
-        torch.zeros(keys.k.shape, dtype=torch.float32),
-        torch.zeros(keys.v.shape, dtype=torch.float32),
-        None if keys.gates is None else torch.zeros(keys.gates.shape),
-    )
+    own = KeyGradients.of(keys)
     if call.end > call.first:
         made = Made(kept.out.contiguous(), kept.lse.contiguous(), d_out.contiguous(), d_lse.contiguous())
         _pass_backward(call, parts, kept, made, sums, own)
@@ -360,7 +356,7 @@ def backward(call: Call, kept: Kept, d_out: Tensor, d_lse: Tensor) -> dict[str, 
     if call.ulysses_ranks > 1:
         plan = call.layer.plan
         if sums.bias is not None and sums.bias.shape[1] > 1:  # of other heads there is nothing here
-            result["bias"] = torch.zeros(_replaced(sums.bias.shape, _1=plan.heads))
+            result["bias"] = sums.bias.new_zeros(_replaced(sums.bias.shape, _1=plan.heads))
             result["bias"][:, call.first : call.end] = sums.bias
         back: dict[str, PutBack] = {}
         for name, deal, kind, heads, places in (
@@ -447,8 +443,8 @@ class Attention(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, d_out: Tensor | None, d_lse: Tensor | None) -> tuple[Any, ...]:
         call, kept, _ = ctx.call, ctx.kept, ctx.saved_tensors
-        d_out = torch.zeros(ctx.shapes[0], dtype=kept.out.dtype) if d_out is None else d_out.detach().to(kept.out.dtype)
-        d_lse = torch.zeros(ctx.shapes[1]) if d_lse is None else d_lse.detach().to(torch.float32)
+        d_out = kept.out.new_zeros(ctx.shapes[0]) if d_out is None else d_out.detach().to(kept.out.dtype)
+        d_lse = kept.lse.new_zeros(ctx.shapes[1]) if d_lse is None else d_lse.detach().to(torch.float32)
         call.exchange.is_backward = True
         try:
             made = backward(call, kept, d_out, d_lse)

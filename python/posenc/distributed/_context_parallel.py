@@ -36,6 +36,7 @@ class Ranks:
     sharding: _posenc.Sharding
     group: Any
     mode: str
+    backend: str
     ulysses_ranks: int | None
     timeout: float
     traffic: Traffic | None
@@ -62,8 +63,8 @@ class Ranks:
         given = dict.fromkeys(("attn_mask", "bias", "q_segments", "k_segments", "log_forget", "row_gate"))
         layer = Layer(plan, **{name: of for name, of in tables.items() if of is not None})
         call, tensors = call_of(
-            q, k, v, layer, self.group, self.mode, self.sharding, None, self.ulysses_ranks, given, numbers, None, self.timeout,
-            self.traffic,
+            q, k, v, layer, self.group, self.mode, self.sharding, None, self.ulysses_ranks, given, numbers, None, self.backend,
+            self.timeout, self.traffic,
         )  # fmt: skip
         out: Tensor = Attention.apply(call, q, k, v, *tensors)[0]  # type: ignore[no-untyped-call]
         return out.unsqueeze(0) if is_one else out.transpose(1, 2).contiguous()
@@ -153,6 +154,7 @@ def context_parallel(
     *,
     sharding: _posenc.Sharding,
     mode: str = "ring",
+    backend: str = "auto",
     ulysses_ranks: int | None = None,
     plan: _posenc.Plan | None = None,
     scheme: Any = None,
@@ -186,7 +188,7 @@ def context_parallel(
     group = group_of(group)
     part = TextPart(model).stacks(read_plan(model.config) if plan is None else plan)
     _check(model, part, sharding, group)
-    ranks = Ranks(sharding, group, mode, ulysses_ranks, timeout, traffic)
+    ranks = Ranks(sharding, group, mode, backend, ulysses_ranks, timeout, traffic)
     longest = max((max(one.order, default=0) for one in sharding.ranks), default=0) + 1
     how = {"plan": plan, "scheme": scheme, "weights": weights}
     with transformers.use(model, **how, length=longest, masks="plan") as changed, contextlib.ExitStack() as undo:

@@ -1,7 +1,8 @@
 """Tensors from rank to rank, point to point, counted; and who did not answer.
 
 Each pair of ranks takes the messages of one tag in the order in which they are sent. A send is posted before anything is
-waited for: gloo moves it while this rank computes, and it keeps no copy, so the tensor must stay as it is.
+waited for: gloo moves it while this rank computes, and it keeps no copy, so the tensor must stay as it is. Messages lie in
+the CPU's memory: what is on another device is copied there, and from there.
 """
 
 from __future__ import annotations
@@ -51,24 +52,37 @@ _abandoned: list[Any] = []
 class Pending:
     """A tensor that is on its way here."""
 
-    def __init__(self, exchange: Exchange, work: Any, x: Tensor, rank: int) -> None:
-        self.exchange, self.work, self.x, self.rank = exchange, work, x, rank
+    def __init__(self, exchange: Exchange, work: Any, x: Tensor, rank: int, tag: int) -> None:
+        self.exchange, self.work, self.x, self.rank, self.tag = exchange, work, x, rank, tag
 
     def wait(self) -> Tensor:
         if self.work is not None:
             self.exchange.wait(self.work, self.rank)
             self.exchange.posted.remove(self)
             self.work = None
+            if self.tag != AGREEMENT:
+                self.x = self.x.to(self.exchange.device)
         return self.x
 
 
 class Exchange:
-    def __init__(self, where: str, group: Any, timeout: float, traffic: Traffic) -> None:
+    """device: of the tensors that are sent and received."""
+
+    def __init__(
+        self, where: str, group: Any, timeout: float, traffic: Traffic, device: torch.device = torch.device("cpu")
+    ) -> None:
+        self.device = device
         self.where, self.group, self.traffic = where, group, traffic
         self.timeout = datetime.timedelta(seconds=timeout)
         self.rank, self.ranks = dist.get_rank(group), dist.get_world_size(group)
         self.posted: list[Any] = []
         self.is_backward = False
+        backends = str(dist.get_backend_config(group))
+        if "cpu:" not in backends:
+            raise ValueError(
+                f"[{where}] group must have a backend for the CPU, through whose memory messages go, as of "
+                f"init_process_group('cpu:gloo,cuda:nccl'), but has {backends}"
+            )
 
     def wait(self, work: Any, rank: int) -> None:
         try:
@@ -88,10 +102,10 @@ class Exchange:
 
     def send(self, x: Tensor, to: int, tag: int) -> Pending:
         """Posts it. Nothing is sent of a tensor without elements, which the other side knows too."""
-        sent = Pending(self, None, x, to)
+        sent = Pending(self, None, x, to, tag)
         if x.numel() == 0:
             return sent
-        sent.x = x.detach().contiguous()
+        sent.x = x.detach().cpu().contiguous()
         if tag != AGREEMENT:
             count = sent.x.numel() * sent.x.element_size()
             if self.is_backward:
@@ -107,8 +121,9 @@ class Exchange:
 
     def receive(self, shape: Any, dtype: torch.dtype, source: int, tag: int) -> Pending:
         x = torch.empty(shape, dtype=dtype)
-        coming = Pending(self, None, x, source)
+        coming = Pending(self, None, x, source, tag)
         if x.numel() == 0:
+            coming.x = x.to(self.device)
             return coming
         try:
             coming.work = dist.irecv(x, group=self.group, group_src=source, tag=tag)

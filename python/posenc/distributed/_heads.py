@@ -11,6 +11,7 @@ from .. import _posenc
 
 # Of a table, by the scheme and the name of its member: the axis of its heads, and rows of each.
 _OF_TABLES: dict[Any, Any] = {
+    (_posenc.Alibi, "slopes"): 0,
     (_posenc.T5Bias, "table"): 1,
     (_posenc.ClippedBias, "table"): 1,
     (_posenc.GridBias, "table"): 1,
@@ -78,6 +79,8 @@ def head_axis(plan: _posenc.LayerPlan, name: str, table: Tensor) -> int | None:
     kind, _, rest = name.partition(".")
     if kind == "sinks":
         return 0
+    if kind == "inv_freq":
+        return None
     if kind == "value_weights":
         return 0 if table.dim() == 3 else None
     number, _, member = rest.partition(".")

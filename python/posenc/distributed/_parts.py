@@ -1,4 +1,5 @@
-"""One part of a call: the queries of a rank and one piece of the keys, by posenc's kernels.
+"""One part of a call: the queries of a rank and one piece of the keys, by posenc's kernels (or, in _composed_parts.py, by
+operations of torch).
 
 Tensors are [tokens, heads, channels] or [batch, heads, tokens, channels] as the caller has them; numbers of heads are
 [tokens, heads] or [batch, heads, tokens], matrices [1 or batch, 1 or heads, 1 or queries, keys]: heads are axis 1 of all.
@@ -48,6 +49,13 @@ class KeyGradients:
     v: Tensor
     gates: Tensor | None = None
 
+    @classmethod
+    def of(cls, keys: Keys) -> KeyGradients:
+        """None yet."""
+        zeros = [None if x is None else torch.zeros_like(x, dtype=torch.float32) for x in (keys.k, keys.v, keys.gates)]
+        assert zeros[0] is not None and zeros[1] is not None
+        return cls(zeros[0], zeros[1], zeros[2])
+
     def tensors(self) -> list[Tensor]:
         return [x for x in (self.k, self.v, self.gates) if x is not None]
 
@@ -58,12 +66,12 @@ class Parts:
     def __init__(
         self, layer: Layer, tables: list[Tensor], first: int, end: int, of_queries: Rows, inputs: Inputs, is_packed: bool
     ) -> None:
-        self.plan, self.text, self.inputs, self.of_queries = layer.plan, layer.text, inputs, of_queries
+        self.plan, self.inputs, self.of_queries = layer.plan, inputs, of_queries
         self.is_packed = is_packed
         self.tables = [x.detach() for x in tables]
         self.parts = layer.parts
         self.axes = axes_of(layer.plan, layer.names, self.tables)
-        self.names = names_of_tables(layer.text)
+        self.layer = layer
         self.first = first
         self.heads = pieces_of(first, end, self.plan.heads // self.plan.kv_heads)
         self.carries = sums_along_keys(self.plan) == 1
@@ -75,13 +83,17 @@ class Parts:
 
     # ---- a call of some heads ----
 
-    def _of(self, of: Heads) -> tuple[_posenc.LayerPlan, list[Tensor], dict[str, Any]]:
+    def _of(self, of: Heads) -> tuple[_posenc.LayerPlan, list[Tensor]]:
+        """The layer of these heads alone, and its tables."""
         first, end = self.first + of.first, self.first + of.end
         tables = [some(x, axis, self.plan.heads, first, end) for x, axis in zip(self.tables, self.axes)]
         plan = self.plan
         if end - first != plan.heads:
             plan = plan.replace(heads=end - first, kv_heads=of.kv_end - of.kv_first)
-        return plan, tables, {name: _put_together(value, tables) for name, value in self.parts.items()}
+        return plan, tables
+
+    def _keywords(self, tables: list[Tensor]) -> dict[str, Any]:
+        return {name: _put_together(value, tables) for name, value in self.parts.items()}
 
     def _flat(self, x: Tensor, of: slice) -> Tensor:
         """Numbers of heads as the kernels have them: [rows, heads]."""
@@ -120,10 +132,14 @@ class Parts:
 
     # ---- forward ----
 
+    def require(self, q: Tensor, piece: Piece, keys: Keys) -> None:
+        """ValueError for what does not fit the layer: the kernels say so themselves, when they are called."""
+
     def forward(self, q: Tensor, piece: Piece, keys: Keys, carry: Tensor | None, out: Tensor, lse: Tensor) -> None:
         """Writes out and lse, and carry where there is one."""
         for of in self.heads:
-            plan, _, keywords = self._of(of)
+            plan, tables = self._of(of)
+            keywords = self._keywords(tables)
             keywords.pop("sinks", None)
             if carry is not None:
                 keywords["carry"] = carry[:, of.q]
@@ -138,18 +154,24 @@ class Parts:
                 **keywords,
             )
 
+    @staticmethod
+    def merge(out: Tensor, lse: Tensor, more: Tensor, sums: Tensor) -> None:
+        """What another part made, added to the first two."""
+        _posenc.merge([(out, lse), (more, sums)], out=out, lse=lse)
+
+    def count_sinks(self, out: Tensor, lse: Tensor) -> None:
+        """Once, after all parts."""
+        if self.sinks is not None and lse.numel():
+            _posenc.merge([(out, lse)], sinks=self.sinks, out=out, lse=lse)
+
     # ---- backward ----
 
     def zeros_of_tables(self) -> list[Tensor]:
-        return [torch.zeros(x.shape, dtype=torch.float32) for x in self.tables]
+        return [torch.zeros_like(x, dtype=torch.float32) for x in self.tables]
 
     def backward(self, q: Tensor, piece: Piece, keys: Keys, made: Made, sums: Sums, is_first: bool) -> KeyGradients:
         """Adds to the sums; is_first: the part that the sinks count in."""
-        to = KeyGradients(
-            torch.zeros(keys.k.shape, dtype=torch.float32),
-            torch.zeros(keys.v.shape, dtype=torch.float32),
-            None if keys.gates is None else torch.zeros(keys.gates.shape, dtype=torch.float32),
-        )
+        to = KeyGradients.of(keys)
         for of in self.heads:
             self._backward_of(of, q, piece, keys, made, sums, to, is_first)
         return to
@@ -157,19 +179,19 @@ class Parts:
     def _backward_of(
         self, of: Heads, q: Tensor, piece: Piece, keys: Keys, made: Made, sums: Sums, to: KeyGradients, is_first: bool
     ) -> None:
-        plan, tables, keywords = self._of(of)
+        plan, tables = self._of(of)
+        keywords = self._keywords(tables)
         given = self._given(of, piece, keys)
-        first, end = self.first + of.first, self.first + of.end
         # FIRE's c is a tensor of no axes, its gradient an array of one number.
-        shapes = {name: x.shape or (1,) for name, x in zip(self.names, tables) if x.numel()}
-        of_tables = {name: torch.zeros(shape, dtype=torch.float32) for name, shape in shapes.items()}
+        names = names_of_tables(self.layer.text)
+        of_tables = {
+            name: torch.zeros(x.shape or (1,), dtype=torch.float32) for name, x in zip(names, tables) if x.numel()
+        }
         d_q = torch.empty(q[:, of.q].shape, dtype=torch.float32)
         if made.carry is not None and sums.carry is not None:
             keywords |= {"carry": made.carry[:, of.q], "d_carry": sums.carry[:, of.q]}
-        asked: dict[str, Any] = {}
-        for name, total in (("bias", sums.bias), ("log_forget", to.gates), ("row_gate", sums.row_gate)):
-            if total is not None:
-                asked[f"d_{name}"] = torch.zeros(given[name].shape, dtype=torch.float32)
+        asked = self._asked(sums, to)
+        of_inputs = {name: torch.zeros(given[name].shape, dtype=torch.float32) for name in asked}
         _posenc.attend_backward(
             plan,
             q[:, of.q],
@@ -183,25 +205,46 @@ class Parts:
             d_k=to.k[:, of.kv],
             d_v=to.v[:, of.kv],
             d_weights=of_tables,
-            **asked,
+            **{f"d_{name}": x for name, x in of_inputs.items()},
             **given,
             **keywords,
         )
+        self._add(of, piece, sums, to, d_q, [of_tables.get(name) for name in names], of_inputs, is_first)
+
+    @staticmethod
+    def _asked(sums: Sums, to: KeyGradients) -> list[str]:
+        """Inputs that have gradients."""
+        of = {"bias": sums.bias, "log_forget": to.gates, "row_gate": sums.row_gate}
+        return [name for name, total in of.items() if total is not None]
+
+    def _add(
+        self,
+        of: Heads,
+        piece: Piece,
+        sums: Sums,
+        to: KeyGradients,
+        d_q: Tensor,
+        of_tables: list[Tensor | None],
+        of_inputs: dict[str, Tensor],
+        is_first: bool,
+    ) -> None:
+        """Gradients of some heads, to those of all."""
+        first, end = self.first + of.first, self.first + of.end
         sums.q[:, of.q] += d_q
-        for n, (name, axis) in enumerate(zip(self.names, self.axes)):
-            if name in of_tables and (name != "sinks" or is_first):
-                to_sum = some(sums.tables[n], axis, self.plan.heads, first, end)
-                to_sum.add_(of_tables[name].view(to_sum.shape))
+        for total, x, name, axis in zip(sums.tables, of_tables, self.layer.names, self.axes):
+            if x is not None and (name != "sinks" or is_first):
+                to_sum = some(total, axis, self.plan.heads, first, end)
+                to_sum.add_(x.view(to_sum.shape))
         if to.gates is not None:
-            to.gates[:, of.q] = self._unflat(asked["d_log_forget"], to.gates[:, of.q])
+            to.gates[:, of.q] = self._unflat(of_inputs["log_forget"], to.gates[:, of.q])
         if sums.row_gate is not None:
-            sums.row_gate[:, of.q] += self._unflat(asked["d_row_gate"], sums.row_gate[:, of.q])
+            sums.row_gate[:, of.q] += self._unflat(of_inputs["row_gate"], sums.row_gate[:, of.q])
         if sums.bias is not None:
             own = sums.bias[:, of.q] if sums.bias.shape[1] > 1 else sums.bias
             if own.shape[3] == 1:
-                own += asked["d_bias"]
+                own += of_inputs["bias"]
             else:
-                own.index_add_(3, piece.rows.rows, asked["d_bias"])
+                own.index_add_(3, piece.rows.rows, of_inputs["bias"])
 
     @staticmethod
     def _unflat(x: Tensor, like: Tensor) -> Tensor:

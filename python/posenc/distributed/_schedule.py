@@ -44,6 +44,12 @@ class Rows:
     def count(self) -> int:
         return int(self.rows.shape[0])
 
+    def to(self, device: torch.device) -> Rows:
+        places = (self.rows, self.order, self.positions, self.cu_seqlens)
+        rows, order, positions, ends = (None if x is None else x.to(device) for x in places)
+        assert rows is not None and order is not None and ends is not None
+        return Rows(rows, order, positions, ends)
+
     def cut(self, first: int, end: int) -> Rows:
         positions = None if self.positions is None else self.positions[:, first:end].contiguous()
         ends = (self.cu_seqlens - first).clamp(0, end - first)
@@ -104,6 +110,7 @@ class Schedule:
         ulysses_ranks: int,
         sums_along_keys: bool,
         in_parts: bool,
+        device: torch.device,
     ) -> None:
         of_queries = _posenc.joined(queries, ulysses_ranks)
         of_keys = _posenc.joined(keys, ulysses_ranks)
@@ -138,6 +145,15 @@ class Schedule:
             of_groups = [self._in_turn(g, needs[g], in_parts) for g in range(self.groups)]
             self.backward = list(zip_longest(*of_groups))
             self.forward = self.backward
+        if device.type != "cpu":
+            self._move(device)
+
+    def _move(self, device: torch.device) -> None:
+        """What is asked for beside tensors of the call."""
+        self.queries, self.keys = ([one.to(device) for one in of] for of in (self.queries, self.keys))
+        self.of_ranks = {side: [rows.to(device) for rows in of] for side, of in self.of_ranks.items()}
+        for piece in self.pieces:
+            piece.rows = piece.rows.to(device)
 
     def _in_turn(self, group: int, needs: list[bool], in_parts: bool) -> list[int]:
         """Numbers of the pieces that a group needs: its own, then that of the group before, and so on."""
@@ -163,10 +179,17 @@ _kept: dict[Any, tuple[Any, Schedule]] = {}
 
 
 def schedule_of(
-    queries: Any, keys: Any, mask: Any, prefix: int, ulysses_ranks: int, sums_along_keys: bool, in_parts: bool
+    queries: Any,
+    keys: Any,
+    mask: Any,
+    prefix: int,
+    ulysses_ranks: int,
+    sums_along_keys: bool,
+    in_parts: bool,
+    device: torch.device,
 ) -> Schedule:
     """The same for the same objects: layers of a model, and its steps, share shardings."""
-    how = (mask, prefix, ulysses_ranks, sums_along_keys, in_parts)
+    how = (mask, prefix, ulysses_ranks, sums_along_keys, in_parts, device)
     key = (id(queries), id(keys), *how)
     found = _kept.get(key)
     if found is None:

@@ -54,7 +54,7 @@ def runs_apart(plan):
 
 def fits(of: Dealt) -> bool:
     case = CASES[of.case]
-    if not case.kernel:
+    if not case.kernel and of.backend != "composed":
         return False
     if case.side and max(of.tokens, of.keys) > case.side and of.places == "by order":
         return False
@@ -130,14 +130,14 @@ def errors(of: Dealt, call, out, lse, wanted, got) -> float:
 # ---- every scheme ----
 
 
-def cases(modes, ranks: int, turn: int = 0):
+def cases(modes, ranks: int, turn: int = 0, backend: str = "auto"):
     kinds = list(ARRANGEMENTS)
     for n, name in enumerate(CASES):
         for m, mode in enumerate(modes):
             chosen = kinds if WHOLE else [kinds[(n + m + turn) % len(kinds)]]
             for kind in chosen:
                 for dealing in itertools.islice(itertools.cycle(DEALINGS), (n + m) % 4, (n + m) % 4 + 4):
-                    of = Dealt(name, **{**ARRANGEMENTS[kind], "dealing": dealing, "mode": mode, "ranks": ranks})
+                    of = Dealt(name, **{**ARRANGEMENTS[kind], "dealing": dealing, "mode": mode, "ranks": ranks, "backend": backend})
                     if CASES[name].batches_only:
                         of.batch, of.ends = 2, None
                     if CASES[name].side:

@@ -18,7 +18,7 @@ import posenc.distributed as pd
 import posenc.distributed._exchange
 import posenc.torch
 import scheme_cases
-from posenc.distributed import _attend, _parts, _schedule
+from posenc.distributed import _parts, _schedule
 from ranks import models
 from scheme_cases import CASES, LEARNED, Call
 
@@ -49,6 +49,7 @@ class Dealt:
     ranks: int = 4
     ulysses_ranks: int = 2
     dtype: str = "float32"
+    backend: str = "auto"
 
     def call(self) -> Call:
         keys = self.keys or self.tokens
@@ -139,7 +140,7 @@ def run(of: Dealt, spoil: str = "") -> dict[str, Any] | None:
         more = {} if keys is queries else {"key_sharding": keys}
         out, lse = pd.attend(
             *leaves[:3], layer, group, of.mode, sharding=queries, ulysses_ranks=of.ulysses_ranks, lse=True, timeout=30,
-            traffic=traffic, tables=leaves[3 + len(learned) :], **inputs, **more,
+            traffic=traffic, tables=leaves[3 + len(learned) :], backend=of.backend, **inputs, **more,
         )  # fmt: skip
         seen = torch.where(lse.isfinite(), lse, 0.0)
         ((out.float() * d_out.float()).sum() + (seen * d_lse).sum()).backward()
@@ -183,7 +184,7 @@ def run(of: Dealt, spoil: str = "") -> dict[str, Any] | None:
 @contextlib.contextmanager
 def spoilt(how: str) -> Any:
     """The code with one mistake, of those that others have made."""
-    kept = _attend.Parts.__init__, _attend._posenc, _parts.Parts._given, _schedule.Schedule.__init__
+    kept = _parts.Parts.count_sinks, _schedule.Schedule.__init__
     _schedule._kept.clear()
 
     def local(rows: Any) -> Any:
@@ -192,7 +193,7 @@ def spoilt(how: str) -> Any:
     if how:
 
         def init(self: Any, *arguments: Any) -> None:
-            kept[3](self, *arguments)
+            kept[1](self, *arguments)
             if how == "local ids":
                 self.queries = [local(one) for one in self.queries]
                 for one in self.pieces:
@@ -212,20 +213,15 @@ def spoilt(how: str) -> Any:
         _schedule.Schedule.__init__ = init  # type: ignore[method-assign]
     if how == "sinks twice":
 
-        class Twice:
-            def __getattr__(self, name: str) -> Any:
-                return getattr(kept[1], name)
+        def twice(self: Any, out: Any, lse: Any) -> None:
+            for _ in range(2):
+                kept[0](self, out, lse)
 
-            def merge(self, parts: Any, sinks: Any = None, **to: Any) -> Any:
-                made = kept[1].merge(parts, sinks=sinks, **to)
-                return made if sinks is None else kept[1].merge([(to["out"], to["lse"])], sinks=sinks, **to)
-
-        _attend._posenc = Twice()  # type: ignore[assignment]
+        _parts.Parts.count_sinks = twice  # type: ignore[method-assign]
     try:
         yield
     finally:
-        _attend._posenc = kept[1]
-        _schedule.Schedule.__init__ = kept[3]  # type: ignore[method-assign]
+        _parts.Parts.count_sinks, _schedule.Schedule.__init__ = kept  # type: ignore[method-assign]
         _schedule._kept.clear()
 
 
