@@ -93,7 +93,7 @@ class AttendedLayer(NotCopied):
             at = [_posenc.query_scale(self._scale_by_index, n) for n in range(len(order))]
             self._scales = (order, (torch.tensor(of) / torch.tensor(at)).unsqueeze(-1))
         scales: Tensor = self._scales[1]
-        return scales.to(q.dtype)
+        return scales.to(q)
 
     def kind_without_a_mask(self, module: nn.Module, said: bool | None, shape: tuple[int, ...]) -> str:
         """Of a call without a mask, whose queries see all keys, or with a flag for those before them."""
@@ -213,6 +213,8 @@ class AttendedLayer(NotCopied):
         more: dict[str, Any],
     ) -> Tensor:
         """attention() while torch compiles or exports. NotImplementedError for what graphs cannot have."""
+        if self.ranks is not None:
+            raise NotImplementedError("[attention] tokens that lie on several ranks are not known in a graph")
         if scaling is not None and abs(float(scaling) - self._handed_scale) > 1e-4 * self._handed_scale:
             raise NotImplementedError(
                 f"[attention] softmax_scale must be {self._handed_scale:.9g} but is {scaling:.9g}: call the model once "

@@ -171,11 +171,12 @@ def needs_tables(layer: _posenc.LayerPlan) -> bool:
     return False
 
 
-def given_tables(name: str, layer: _posenc.LayerPlan, tables: Mapping[str, Any]) -> Learned:
-    """Of tables that the caller has, by the names of named_weights. ValueError for what does not fit the layer."""
+def given_tables(name: str, layer: _posenc.LayerPlan, tables: Mapping[str, Any], composed: bool = False) -> Learned:
+    """Of tables that the caller has, by the names of named_weights. ValueError for what does not fit the layer. composed:
+    operations of torch take them, wherever they are."""
     held = {key: torch.as_tensor(table) for key, table in tables.items()}
     held = {key: table[None] if table.dim() == 0 else table for key, table in held.items()}
-    for key, table in held.items():
+    for key, table in () if composed else held.items():
         require_cpu(table, "use", f"weights[{key!r}]")
     of_names = layer if "sinks" in held else layer.replace(sinks=False)
 
@@ -184,7 +185,7 @@ def given_tables(name: str, layer: _posenc.LayerPlan, tables: Mapping[str, Any])
         return {key: value for key, value in keywords.items() if value is not None}
 
     try:
-        make()
+        tables_by_name(of_names, held) if composed else make()
     except ValueError as error:
         raise ValueError(f"[use] weights must fit the plan's layer of {name}: {error}") from None
     return Learned(lambda: tuple(held.values()), make, lambda: held, lambda: tables_by_name(of_names, held))

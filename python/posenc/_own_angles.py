@@ -46,7 +46,7 @@ def require_own_tables(named_modules: Iterable[tuple[str, nn.Module]], rope: _po
             table = module.weight
         if rope is None or table is None or table.dim() != 2 or table.shape[0] < 2:
             continue
-        sin, cos = table.detach()[1].double().chunk(2)
+        sin, cos = table.detach()[1].double().cpu().chunk(2)
         off_by = _ROUNDED_OFF_BY if table.dtype.itemsize < 4 else _OFF_BY
         if not _agrees((cos, sin), rope, off_by):
             raise ValueError(
@@ -57,13 +57,15 @@ def require_own_tables(named_modules: Iterable[tuple[str, nn.Module]], rope: _po
 
 def _at_one(module: Any, ropes: Iterable[_posenc.Rope], named: dict[str, Any]) -> tuple[Tensor, Tensor] | None:
     axes = max(len(rope.axes.names) for rope in ropes)
-    ones = torch.ones((axes, 1, 1) if axes > 1 else (1, 1), dtype=torch.int64)
+    device = next((of.device for of in module.buffers()), None)
+    ones = torch.ones((axes, 1, 1) if axes > 1 else (1, 1), dtype=torch.int64, device=device)
     try:
-        made = module(torch.zeros(1), ones, **named)
+        made = module(torch.zeros(1, device=device), ones, **named)
     except Exception:  # it takes other arguments
         return None
     cos, sin = (made.real, made.imag) if isinstance(made, Tensor) else made
-    return cos.detach().double().flatten(), sin.detach().double().flatten()
+    rows = (of.detach().double().flatten().cpu() for of in (cos, sin))
+    return next(rows), next(rows)
 
 
 def _off_by(module: nn.Module) -> float:

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 
 from . import _operators, _posenc
+from ._composed.rotation import Pairs
 from ._forward_mode import has_duals, is_transformed, one_at_a_time
 from ._held import NotCopied
 from .torch import adjacent
@@ -45,23 +46,27 @@ class NoRotation:
 class Rotation:
     """cos and sin of the tokens of one forward pass, and whatever rotates by them."""
 
-    def __init__(self, rope: _posenc.Rope, cos: Tensor, sin: Tensor, batch: int) -> None:
+    def __init__(self, rope: _posenc.Rope, cos: Tensor, sin: Tensor, batch: int, composed: bool = False) -> None:
         self.rope = rope
+        self.composed = composed  # of operations of torch, on any device
         self.cos = cos  # [batch * tokens, pairs], as sin
         self.sin = sin
         self.batch = batch
         self.tokens = cos.shape[0] // batch
         self._tables: dict[int, _posenc.RotaryTable] = {}
 
+    def _first_channel(self, width: int) -> int:
+        """Of heads of `width` channels: models with a part that is not rotated may give the other alone."""
+        if width < self.rope.dim:
+            raise ValueError(
+                f"[use] plan must have a rotation of at most {width} channels, which is what the model lets rotate, but has "
+                f"one of {self.rope.dim}"
+            )
+        return 0 if width == self.rope.dim else self.rope.first_channel
+
     def _table(self, width: int) -> _posenc.RotaryTable:
-        """For heads of `width` channels: models with a part that is not rotated may give the other alone."""
         if width not in self._tables:
-            if width < self.rope.dim:
-                raise ValueError(
-                    f"[use] plan must have a rotation of at most {width} channels, which is what the model lets rotate, but "
-                    f"has one of {self.rope.dim}"
-                )
-            first = 0 if width == self.rope.dim else self.rope.first_channel
+            first = self._first_channel(width)
             layout = _posenc.RotaryLayout(
                 pairing=self.rope.pairing, head_dim=width, first_channel=first, dim=self.rope.dim
             )
@@ -71,11 +76,20 @@ class Rotation:
     def queries(self, x: Tensor, token_axis: int) -> Tensor:
         """x: [batch, heads, tokens, channels] or [batch, tokens, heads, channels], as token_axis says."""
         by_head = x if token_axis == 2 else x.transpose(1, 2)
+        rotated = self._composed(by_head) if self.composed else self._by_kernel(by_head)
+        return rotated if token_axis == 2 else rotated.transpose(1, 2)
+
+    def _by_kernel(self, x: Tensor) -> Tensor:
         rows = torch.arange(self.cos.shape[0]).view(self.batch, -1)
         places = rows.expand(x.shape[0], -1).reshape(1, -1).contiguous()
-        rotate = _Rotated.apply if has_gradient(by_head) or is_transformed() else _rotated
-        rotated = rotate(by_head, self._table(x.shape[-1]), places, "forward")
-        return rotated if token_axis == 2 else rotated.transpose(1, 2)
+        rotate = _Rotated.apply if has_gradient(x) or is_transformed() else _rotated
+        rotated: Tensor = rotate(x, self._table(x.shape[-1]), places, "forward")
+        return rotated
+
+    def _composed(self, x: Tensor) -> Tensor:
+        pairs = Pairs(self.rope.pairing, self._first_channel(x.shape[-1]), self.rope.dim, [])
+        cos, sin = (of.view(self.batch, self.tokens, -1) for of in (self.cos, self.sin))
+        return pairs.rotate(x.float(), cos, sin).to(x.dtype)
 
     def keys(self, x: Tensor, token_axis: int) -> Tensor:
         return self.queries(x, token_axis)
@@ -129,9 +143,15 @@ class Rotary(NotCopied, nn.Module):
     """In place of a rotary module: the same call, posenc's numbers."""
 
     def __init__(
-        self, original: nn.Module, ropes: Mapping[str | None, _posenc.Rope | None], angles: str, length: int | None
+        self,
+        original: nn.Module,
+        ropes: Mapping[str | None, _posenc.Rope | None],
+        angles: str,
+        length: int | None,
+        composed: bool,
     ) -> None:
         super().__init__()
+        self.composed = composed
         self.original = original
         self.ropes = ropes  # by layer type; None where the model has one kind
         self.angles = angles
@@ -154,9 +174,11 @@ class Rotary(NotCopied, nn.Module):
 
     def _arrangement(self, rope: _posenc.Rope, layer_type: str | None) -> str:
         named = {"layer_type": layer_type} if "layer_type" in inspect.signature(self.original.forward).parameters else {}
-        ones = torch.ones((len(rope.axes.names), 1, 1) if len(rope.axes.names) > 1 else (1, 1), dtype=torch.int64)
+        device = next((of.device for of in self.original.buffers()), None)
+        shape = (len(rope.axes.names), 1, 1) if len(rope.axes.names) > 1 else (1, 1)
+        ones = torch.ones(shape, dtype=torch.int64, device=device)
         try:
-            probe = self.original(torch.zeros(1), ones, **named)
+            probe = self.original(torch.zeros(1, device=device), ones, **named)
         except Exception:
             return "unknown"
         self._require_width(rope, probe)
@@ -220,19 +242,20 @@ class Rotary(NotCopied, nn.Module):
             return self._unrotated(probe, batch, position_ids.shape[-1])
         axes = position_ids.reshape(-1, *position_ids.shape[-2:]).shape[0]
         length = self.length or max(1, int(position_ids.max()) + 1)  # positions may all be negative
-        places = position_ids.reshape(axes, -1)[: len(rope.axes.names)].to(torch.int64).contiguous()
-        cos, sin = _posenc.cos_sin(rope, places, length=length, angles=self.angles)
-        cos, sin = torch.as_tensor(cos), torch.as_tensor(sin)
+        places = position_ids.reshape(axes, -1)[: len(rope.axes.names)].to("cpu", torch.int64).contiguous()
+        made = _posenc.cos_sin(rope, places, length=length, angles=self.angles)
+        cos, sin = (torch.as_tensor(rows).to(position_ids.device) for rows in made)
         shaped = [rows.view(batch, -1, rows.shape[-1]) for rows in (cos, sin)]
         if isinstance(probe, Tensor):
             given: Any = torch.complex(*shaped)
         else:
             given = tuple(_arranged(rows, seen, probe[0]).to(seen.dtype) for rows, seen in zip(shaped, probe))
-        _carry(given, "posenc_rotation", Rotation(rope, cos, sin, batch))
+        _carry(given, "posenc_rotation", Rotation(rope, cos, sin, batch, self.composed))
         return given
 
     def _unrotated(self, probe: Any, batch: int, tokens: int) -> Any:
-        ones, zeros = torch.ones(batch, tokens, 1), torch.zeros(batch, tokens, 1)
+        device = (probe if isinstance(probe, Tensor) else probe[0]).device
+        ones, zeros = torch.ones(batch, tokens, 1, device=device), torch.zeros(batch, tokens, 1, device=device)
         if isinstance(probe, Tensor):
             given: Any = torch.complex(ones, zeros).expand(-1, -1, probe.shape[-1]).clone()
         else:
@@ -268,7 +291,7 @@ def _given_rotation(
     if rope is None or not keeps_table or not isinstance(cos, Tensor) or cos.shape[-1] != rope.pairs:
         return None
     rows = [x.reshape(-1, rope.pairs).float().contiguous() for x in (cos, sin)]
-    return Rotation(rope, *rows, batch=cos.shape[0])
+    return Rotation(rope, *rows, batch=cos.shape[0], composed=cos.device.type != "cpu")
 
 
 def _token_axis(original: Callable[..., Any], given: dict[str, Any], tokens: int) -> int:
@@ -401,7 +424,7 @@ def angle_buffers(
                     f"[use] plan must have a rotation of {before.shape[1]} channels, as {name} has, but has one of "
                     f"{2 * cos.shape[1]}"
                 )
-            yield name, module, "embed_positions", torch.cat((sin, cos), -1).to(before.dtype)
+            yield name, module, "embed_positions", torch.cat((sin, cos), -1).to(before)
 
 
 def apply_functions(

@@ -105,10 +105,11 @@ def attention(
     compute, in chunks of queries. NotImplementedError where dropout is asked for, and for tensors not on the CPU.
     """
     _say_that_no_weights_come(kwargs.get("output_attentions"))
-    require_cpu(query, "attention", "query")
+    given: AttendedLayer | None = getattr(module, _LAYER, None)
+    if given is None or given.ranks is None:
+        require_cpu(query, "attention", "query")
     if dropout:
         raise NotImplementedError("[attention] dropout must be 0: posenc drops nothing out of the attention matrix")
-    given: AttendedLayer | None = getattr(module, _LAYER, None)
     if given is not None and torch.compiler.is_compiling():
         return given.in_graph(module, query, key, value, attention_mask, scaling, softcap, s_aux, kwargs), None
     sizes = {"heads": query.shape[1], "kv_heads": key.shape[1]}
@@ -289,12 +290,30 @@ def use(
     nothing of the model is known. NotImplementedError for a model that is not on the CPU, and for a copy of one that is
     made within.
     """
+    how = {"plan": plan, "scheme": scheme, "weights": weights, "angles": angles, "length": length, "masks": masks}
+    with in_use(model, composed=False, **how) as changed:
+        yield changed
+
+
+@contextlib.contextmanager
+def in_use(
+    model: PreTrainedModel,
+    *,
+    plan: _posenc.Plan | None,
+    scheme: Any,
+    weights: Any,
+    angles: str,
+    length: int | None,
+    masks: str,
+    composed: bool,
+) -> Iterator[Changed]:
+    """use(); or, for attention that is composed of operations of torch, of a model on any device."""
     require_words(length, angles=angles, masks=masks)
     if plan is not None:
         require_plan(plan)
     if any(held is not None and held.ranks is not None for held in (getattr(of, _LAYER, None) for of in model.modules())):
         raise ValueError("[use] model must not be in use over ranks: give plan, scheme and weights to context_parallel")
-    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+    for name, tensor in () if composed else (*model.named_parameters(), *model.named_buffers()):
         require_cpu(tensor, "use", name)
     change = _change(scheme)
     part = TextPart(model)
@@ -312,7 +331,7 @@ def use(
         ropes.setdefault(None, None)
     rope_of = {name: _changed_rope(layer, change) for name, _, _, layer in layers}
     differing = _differing(_layer_types(part.config), plan, own, layers, ropes, change)
-    tables = _tables(plan, layers, weights)
+    tables = _tables(plan, layers, weights, composed)
     is_of_configuration = own is not plan or asked is None
     own_ropes = ropes_by_layer_type(part.config, own) if is_of_configuration else {}
     for name, module in rotary_modules(part.modules()) if own_ropes else ():
@@ -324,7 +343,7 @@ def use(
         if ropes:
             for name, module in list(rotary_modules(part.modules())):
                 parent = part.model.get_submodule(name.rpartition(".")[0])
-                replace(undo, parent, name.rpartition(".")[2], Rotary(module, ropes, angles, length))
+                replace(undo, parent, name.rpartition(".")[2], Rotary(module, ropes, angles, length, composed))
                 rotated.append(name)
             of_name = lambda name: rope_of.get(name, ropes[None])
             for name, module, buffer, table in list(angle_buffers(part.modules(), of_name, angles)):
@@ -494,7 +513,7 @@ def _before_calls(undo: contextlib.ExitStack, module: nn.Module, held: AttendedL
     undo.callback(module.register_forward_pre_hook(_BeforeCalls(held, hook), with_kwargs=True).remove)
 
 
-def _tables(plan: _posenc.Plan, layers: Any, weights: Any) -> dict[str, Learned]:
+def _tables(plan: _posenc.Plan, layers: Any, weights: Any, composed: bool) -> dict[str, Learned]:
     """Of the caller's, by name of the module."""
     if weights is None:
         return {}
@@ -510,7 +529,7 @@ def _tables(plan: _posenc.Plan, layers: Any, weights: Any) -> dict[str, Learned]
         given = by_place[place]
         takes = needs_tables(layer) or layer.sinks
         if given and (takes or not is_shared):
-            tables[name] = given_tables(name, layer, given)
+            tables[name] = given_tables(name, layer, given, composed)
     if not tables:
         raise ValueError("[use] weights must be omitted where no layer of the plan has learned tables")
     return tables

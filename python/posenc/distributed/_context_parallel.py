@@ -17,7 +17,7 @@ from .._attention_modules import attending
 from .._carried_out import main_rope
 from .._graph_arguments import Layer
 from .._held import replace
-from ._arguments import call_of, group_of
+from ._arguments import BACKENDS, call_of, group_of
 from ._attend import Attention
 from ._exchange import Traffic
 from ._schedule import as_tensor
@@ -40,6 +40,7 @@ class Ranks:
     ulysses_ranks: int | None
     timeout: float
     traffic: Traffic | None
+    start: int = 0  # of the model's positions
 
     @functools.cached_property
     def order(self) -> Tensor:
@@ -50,7 +51,7 @@ class Ranks:
     def position_ids(self) -> Tensor:
         """[1, tokens of this rank]; of a sharding with positions [axes, 1, tokens]."""
         if not self.sharding.axes:
-            return self.order.unsqueeze(0)
+            return self.order.unsqueeze(0) + self.start
         positions = as_tensor(self.sharding.ranks[dist.get_rank(self.group)].positions, torch.float64)
         return positions.to(torch.int64).unsqueeze(1)
 
@@ -78,6 +79,11 @@ class Ranks:
             raise ValueError(
                 f"[{_WHERE}] input_ids must be the {len(order)} tokens that the sharding deals to this rank, but are {there}"
             )
+        if self.start and not tokens.is_floating_point() and bool((tokens == self.start - 1).any()):
+            raise ValueError(
+                f"[{_WHERE}] input_ids must have no {self.start - 1}, the model's padding, behind which it counts positions in "
+                "another way"
+            )
         if len(args) > 1:
             raise ValueError(f"[{_WHERE}] the model must be given input_ids alone by place, and the rest by name")
         if kwargs.get("labels") is not None:
@@ -87,7 +93,7 @@ class Ranks:
         mask = kwargs.pop("attention_mask", None)
         if mask is not None and not bool((mask == 1).all()):
             raise ValueError(f"[{_WHERE}] attention_mask must be omitted or of ones: documents need no padding")
-        given, own = kwargs.pop("position_ids", None), self.position_ids
+        given, own = kwargs.pop("position_ids", None), self.position_ids.to(tokens.device)
         if given is not None and not torch.equal(given, own.expand(given.shape)):
             raise ValueError(f"[{_WHERE}] position_ids must be omitted, or those that the sharding gives to this rank")
         for name, x in kwargs.items():
@@ -140,11 +146,30 @@ def _check(model: nn.Module, plan: _posenc.Plan, sharding: Any, group: Any) -> N
         )
 
 
+def _backend_for(model: nn.Module, backend: str) -> str:
+    """ValueError for one that cannot compute where the model is."""
+    if backend not in ("auto", *BACKENDS):
+        raise ValueError(f"[{_WHERE}] backend must be one of auto, {', '.join(BACKENDS)} but is {backend!r}")
+    device = next((x.device for x in model.parameters()), torch.device("cpu"))
+    others = {str(x.device) for x in (*model.parameters(), *model.buffers()) if x.device != device}
+    if others or device.type == "meta":
+        raise ValueError(f"[{_WHERE}] model must be on one device, but is on {', '.join(sorted(others | {str(device)}))}")
+    if backend == "kernel" and device.type != "cpu":
+        raise ValueError(f"[{_WHERE}] backend must be 'composed' for a model on {device} but is 'kernel'")
+    return ("kernel" if device.type == "cpu" else "composed") if backend == "auto" else backend
+
+
 def _axes(plan: _posenc.Plan) -> int:
     """Of the model's position_ids; 0 where they are a number for each token."""
     ropes = (main_rope(layer) for stack in plan.stacks for layer in stack.layers)
     axes = max((len(rope.axes.names) for rope in ropes if rope is not None and rope.axes is not None), default=0)
     return axes if axes > 1 else 0
+
+
+def _offset(plan: _posenc.Plan) -> int:
+    """Of the row of a table of positions that the first token takes; 0 where there is no table."""
+    tables = (one for stack in plan.stacks for one in stack.input if isinstance(one, _posenc.LearnedInput))
+    return next((int(one.offset) for one in tables), 0)
 
 
 @contextlib.contextmanager
@@ -170,8 +195,9 @@ def context_parallel(
             loss = model(own, labels=following, shift_labels=following, num_items_in_batch=count).loss
             loss.backward()  # and the sum of gradients over ranks
 
-    model, plan, scheme, weights: as of posenc.transformers.use, with the plan's masks. group, mode, ulysses_ranks, timeout,
-    traffic: as of attend. Positions are given to the model: those of the sharding, [axes, tokens] for a model that has
+    model, plan, scheme, weights: as of posenc.transformers.use, with the plan's masks, but the model may be on another device:
+    then rotations and attention are of operations of torch, as with backend="composed". group, mode, ulysses_ranks, backend,
+    timeout, traffic: as of attend. Positions are given to the model: those of the sharding, [axes, tokens] for a model that has
     several (M-RoPE); without, in each document from 0. input_ids: [batch, tokens of this rank], of a batch of 1 where the
     sharding has several documents; or inputs_embeds, which have what towers make of images.
 
@@ -181,17 +207,17 @@ def context_parallel(
     losses of its own, masks with padding, KV caches, other positions, and tensors of other tokens. Those are of one rank:
     others wait for it as long as `timeout` says, and raise RankError.
     """
-    from .. import transformers
+    from ..transformers import in_use
     from .._read_plan import read_plan
     from .._text_part import TextPart
 
-    group = group_of(group)
+    group, backend = group_of(group), _backend_for(model, backend)
     part = TextPart(model).stacks(read_plan(model.config) if plan is None else plan)
     _check(model, part, sharding, group)
     ranks = Ranks(sharding, group, mode, backend, ulysses_ranks, timeout, traffic)
     longest = max((max(one.order, default=0) for one in sharding.ranks), default=0) + 1
-    how = {"plan": plan, "scheme": scheme, "weights": weights}
-    with transformers.use(model, **how, length=longest, masks="plan") as changed, contextlib.ExitStack() as undo:
+    how = {"plan": plan, "scheme": scheme, "weights": weights, "angles": "exact", "length": longest, "masks": "plan"}
+    with in_use(model, composed=backend == "composed", **how) as changed, contextlib.ExitStack() as undo:
         count = sum(len(attending(stack)) for stack in part.stacks)
         if len(changed.attention) != count:
             raise ValueError(
@@ -199,7 +225,7 @@ def context_parallel(
                 f"{len(changed.attention)} modules"
             )
         layers = [model.get_submodule(name)._posenc_layer for name in changed.attention]
-        require_tokens_alone(model, layers, _axes(part))
+        ranks.start = require_tokens_alone(model, layers, _axes(part), backend, _offset(part))
         for held in layers:
             held.ranks = ranks
         undo.callback(model.register_forward_pre_hook(ranks.before_forward, with_kwargs=True).remove)

@@ -1,8 +1,9 @@
 """What a model does with tokens besides attention: over ranks, that must not depend on where in a call they stand.
 
-The plan says it of layers, not of what is around them: an embedding of neighbouring words, positions that are counted
-from another number than 0, a head that takes the last token. So a few tokens are computed twice, as they come and in
-another order, with their positions and with attention by these: what a token gives must be the same.
+The plan says it of layers, not of what is around them: an embedding of neighbouring words, a head that takes the last token.
+So a few tokens are computed twice, as they come and in another order, with their positions and with attention by these: what
+a token gives must be the same. Where a table of positions is read from another row than the first, as of RoBERTa, the model
+may add that itself, or count positions from there: which, the trial says too.
 """
 
 from __future__ import annotations
@@ -22,54 +23,62 @@ from ..torch import attend
 _WHERE = "context_parallel"
 # Each has another before it and another behind it than it has in order.
 ORDER = torch.tensor([5, 2, 7, 0, 3, 6, 1, 4])
-_tried: weakref.WeakKeyDictionary[nn.Module, bool] = weakref.WeakKeyDictionary()
+_tried: weakref.WeakKeyDictionary[nn.Module, int] = weakref.WeakKeyDictionary()
 
 
 class OneRank:
     """In the place of Ranks, where all tokens are here, in some order."""
 
-    def __init__(self, order: Tensor) -> None:
+    def __init__(self, order: Tensor, backend: str) -> None:
         self.order = order
+        self.backend: Any = "composed" if backend == "composed" else "auto"
 
     def attend(self, plan: _posenc.LayerPlan, tables: Mapping[str, Any], q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """[batch, tokens, heads, value_dim] of q, k, v, [batch, heads, tokens, channels]."""
         layer = Layer(plan, **{name: of for name, of in tables.items() if of is not None})
-        in_order = self.order.argsort()
-        out: Tensor = attend(layer, *(x[:, :, in_order] for x in (q, k, v)))
-        return out[:, :, self.order].transpose(1, 2).contiguous()
+        order = self.order.to(q.device)
+        q, k, v = (x.index_select(2, order.argsort()) for x in (q, k, v))
+        out: Tensor = attend(layer, q, k, v, backend=self.backend)
+        return out.index_select(2, order).transpose(1, 2).contiguous()
 
 
-def require_tokens_alone(model: Any, layers: list[Any], axes: int) -> None:
-    """ValueError where the model itself knows in which order tokens come in a call. layers: AttendedLayer of its modules;
-    axes: of position_ids, 0 where they have none. A model is tried once."""
+def require_tokens_alone(model: Any, layers: list[Any], axes: int, backend: str, offset: int) -> int:
+    """The position of a text's first token, 0 or the offset. ValueError where the model itself knows in which order tokens
+    come in a call. layers: AttendedLayer of its modules; axes: of position_ids, 0 where they have none. A model is tried
+    once."""
     if model in _tried:
-        return
-    rows = model.get_input_embeddings().weight.shape[0]
-    words = (torch.arange(1, len(ORDER) + 1) * max(rows // 10, 1)) % rows
+        return _tried[model]
+    table = model.get_input_embeddings().weight
+    words = ((torch.arange(1, len(ORDER) + 1) * max(table.shape[0] // 10, 1)) % table.shape[0]).to(table.device)
     before = [held.ranks for held in layers]
     try:
         with torch.no_grad(), _evaluating(model):
-            first = _outputs(model, layers, words, torch.arange(len(ORDER)), None)
-            places = ORDER.expand(axes, 1, -1) if axes else ORDER[None]
-            other = _outputs(model, layers, words[ORDER], ORDER, places)
+            wanted = _outputs(model, layers, words, torch.arange(len(ORDER)), None, backend)[ORDER]
+            off_from = {}
+            for start in {0, offset}:
+                places = (ORDER.expand(axes, 1, -1) if axes else ORDER[None]) + start
+                other = _outputs(model, layers, words[ORDER], ORDER, places.to(table.device), backend)
+                # Of most tokens: rounding may send one to another expert.
+                off_from[start] = float(((other - wanted).norm(dim=-1) / wanted.norm(dim=-1)).median())
     finally:
         for held, was in zip(layers, before):
             held.ranks = was
-    wanted = first[ORDER]
-    # Of most tokens: rounding may send one to another expert.
-    off = float(((other - wanted).norm(dim=-1) / wanted.norm(dim=-1)).median())
-    if not off <= torch.finfo(model.dtype).eps ** 0.5:
+    start = min(off_from, key=lambda one: off_from[one])
+    if not off_from[start] <= torch.finfo(model.dtype).eps ** 0.5:
         raise ValueError(
-            f"[{_WHERE}] model must take each token by itself but for attention and position_ids, counted from 0, but what "
-            f"{type(model).__name__} gives for {len(ORDER)} tokens in another order differs by {off:.2g} of it"
+            f"[{_WHERE}] model must take each token by itself but for attention and position_ids, but what "
+            f"{type(model).__name__} gives for {len(ORDER)} tokens in another order differs by {off_from[start]:.2g} of it"
         )
-    _tried[model] = True
+    _tried[model] = start
+    return start
 
 
-def _outputs(model: Any, layers: list[Any], words: Tensor, order: Tensor, places: Tensor | None) -> Tensor:
+def _outputs(
+    model: Any, layers: list[Any], words: Tensor, order: Tensor, places: Tensor | None, backend: str
+) -> Tensor:
     """[tokens, channels] in double."""
     for held in layers:
-        held.ranks = OneRank(order)
+        held.ranks = OneRank(order, backend)
     given = {} if places is None else {"position_ids": places}
     said = model(input_ids=words[None], use_cache=False, return_dict=True, **given)
     out = said.get("logits", said.get("last_hidden_state"))
@@ -78,7 +87,7 @@ def _outputs(model: Any, layers: list[Any], words: Tensor, order: Tensor, places
             f"[{_WHERE}] model must give logits or hidden states of each token, but {type(model).__name__} makes one result "
             "of several tokens, which lie on several ranks"
         )
-    return out[0].double()
+    return out[0].double().cpu()
 
 
 @contextlib.contextmanager

@@ -50,12 +50,23 @@ CASES = [
     (4, "llama with alibi", "ring", 1, [0, 13, 37], "zigzag"),
     (2, "llama with t5", "ring", 2, [0, 37], "striped"),
     (4, "llama with cope", "ring", 1, [0, 13, 37], "contiguous"),
+    (2, "roberta", "ring", 1, [0, 13, 37], "zigzag"),
 ]
+# Rotations and attention of operations of torch, as where the model is on another device.
+COMPOSED = [
+    (2, "llama", "ring", 2, [0, 37], "zigzag"),
+    (2, "llama", "ulysses", 1, [0, 13, 37], "contiguous"),
+    (2, "gpt_oss", "ring", 2, [0, 11], "zigzag"),
+    (2, "llama4_text", "ring", 1, [0, 5, 16], "striped"),
+    (2, "qwen2_vl", "ring", 1, [0, 16, 37], "zigzag"),
+    (2, "llama with cope", "ring", 1, [0, 13, 37], "contiguous"),
+]
+EACH = [(*one, "auto") for one in CASES] + [(*one, "composed") for one in COMPOSED]
 
 
-@pytest.mark.parametrize("ranks, kind, mode, batch, ends, dealing", CASES)
-def test_ranks_are_one(pool, ranks, kind, mode, batch, ends, dealing):
-    said = pool.ask("model_over_ranks", ranks, kind, mode, batch, ends, dealing, ranks=range(ranks))
+@pytest.mark.parametrize("ranks, kind, mode, batch, ends, dealing, backend", EACH)
+def test_ranks_are_one(pool, ranks, kind, mode, batch, ends, dealing, backend):
+    said = pool.ask("model_over_ranks", ranks, kind, mode, batch, ends, dealing, "", backend, ranks=range(ranks))
     for one in said:
         assert one["same"] and one["left"] == [] and len(one["changed"]) == 2
         assert worst(kind, batch, ends, one["made"]) <= 4
@@ -100,7 +111,7 @@ REFUSED = {
     "axes": "positions of the sharding must be omitted for a model that has one of each token",
     "mamba": "model must be a decoder in which attention alone goes from token to token, but MambaForCausalLM has",
     "t5": "model must be a decoder in which attention alone goes from token to token, but T5ForConditionalGeneration has",
-    "roberta": "model must take each token by itself but for attention and position_ids, counted from 0",
+    "roberta of padding": "input_ids must have no 1, the model's padding, behind which it counts positions in another way",
     "mobilebert": "model must take each token by itself but for attention and position_ids",
     "bert": "BertModel makes one result of several tokens",
     "llama of sequences": "LlamaForSequenceClassification makes one result of several tokens",

@@ -174,6 +174,17 @@ def test_every_scheme_gathered_and_with_heads_dealt(pool):
     )
 
 
+def test_parts_by_operations_of_torch(pool):
+    """As on another device: learned slopes and frequencies too, and schemes that carry sums from part to part."""
+    chosen = ("alibi learned slopes", "learned frequencies", "cope", "forget gate", "sinks", "fire", "shaw values", "xlnet")
+    ringed = [of for of in cases(["ring"], 2, turn=2, backend="composed") if WHOLE or of.case in chosen]
+    assert run_all(pool, ringed) >= set(chosen)
+    dealt = [of for of in cases(["ulysses", "hybrid"], 4, backend="composed") if WHOLE or of.case in ("sinks", "t5", "cope")]
+    run_all(pool, dealt)
+    both = Dealt("rope", M(kind="causal"), mode="all_gather", dtype="bfloat16", backend="composed")
+    check(both, pool.ask("run", both))
+
+
 def test_two_and_three_ranks_and_one(pool):
     names = ("rope", "cope", "forget gate", "sinks", "t5", "xpos", "shaw values", "self-extend", "xlnet", "deberta")
     for ranks in (1, 2, 3):
@@ -263,6 +274,7 @@ def test_eight_ranks(pool):
         ("carry out of order", Dealt("cope", M(kind="causal"))),
         ("carry out of order", Dealt("forget gate", M(kind="causal"), dealing="contiguous")),
         ("sinks twice", Dealt("sinks", M(kind="causal"))),
+        ("carry out of order", Dealt("cope", M(kind="causal"), backend="composed")),
     ],
 )
 def test_mutants_are_caught(pool, spoil, of):
@@ -286,7 +298,9 @@ ODD = {
     "layer": "layer must be a posenc.torch.Layer but is a str",
     "heads": "mode must be ring or all_gather for this layer but is 'ulysses', which deals heads, and the layer has Alibi",
     "nonsense": "mode must be one of ring, all_gather, ulysses, hybrid but is 'star'",
-    "device": "q must be on the CPU, where posenc's kernels compute the parts, but is on meta",
+    "device": "k must be on cpu, as q is, but is on meta",
+    "numbers": "q must have numbers but is on meta",
+    "backend": "backend must be the same on all ranks, but is composed on rank 3 and kernel on rank 0",
     "double": "q must be of float32, float16, bfloat16 but is of torch.float64",
     "axes": "q_positions",
 }

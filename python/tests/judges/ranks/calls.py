@@ -298,8 +298,12 @@ def refused(what: str) -> str:
         mode = "ulysses"
     if what == "nonsense":
         mode = "star"
-    if what == "device":
-        q = q.to("meta")
+    if what == "device" and is_odd:
+        k = k.to("meta")
+    if what == "numbers":
+        q, k, v = (x.to("meta") for x in (q, k, v))
+    if what == "backend":
+        given["backend"] = "composed" if is_odd else "kernel"
     if what == "double":
         q = q.double()
     if what == "axes":
@@ -375,8 +379,8 @@ def decoded(name: str, tokens: int, block: int) -> dict[str, Any]:
 
 
 def model_over_ranks(ranks: int, *how: Any) -> Any:
-    *most, spoil = (*how, "") if len(how) == 5 else how
-    return models.model_over_ranks(*most, ranks, GROUPS[ranks], spoil)
+    *most, spoil, backend = (*how, *("", "auto")[len(how) - 5 :])
+    return models.model_over_ranks(*most, ranks, GROUPS[ranks], spoil, backend)
 
 
 def model_or_refusal(*how: Any) -> Any:

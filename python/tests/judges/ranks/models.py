@@ -76,7 +76,7 @@ def make(kind: str) -> Any:
     config: Any = {
         "llama": lambda: transformers.LlamaConfig(**SIZES),
         "mixtral experts": lambda: transformers.MixtralConfig(**SIZES, num_local_experts=4, output_router_logits=True),
-        "roberta": lambda: transformers.RobertaConfig(**SIZES, **_ENCODER, pad_token_id=1),
+        "roberta": lambda: transformers.RobertaConfig(**SIZES, **_ENCODER, pad_token_id=1, is_decoder=True),
         "mobilebert": lambda: transformers.MobileBertConfig(
             **SIZES, embedding_size=16, intra_bottleneck_size=32, true_hidden_size=32
         ),
@@ -96,7 +96,6 @@ def make(kind: str) -> Any:
     torch.manual_seed(3)
     auto: Any = {
         "t5": transformers.AutoModelForSeq2SeqLM,
-        "roberta": transformers.AutoModelForMaskedLM,
         "mobilebert": transformers.AutoModelForMaskedLM,
         "bert": transformers.AutoModel,
         "qwen2_vl": transformers.AutoModelForImageTextToText,
@@ -158,7 +157,15 @@ def places_of(kind: str, ends: list[int]) -> torch.Tensor | None:
 
 
 def model_over_ranks(
-    kind: str, mode: str, batch: int, ends: list[int], dealing: Any, ranks: int, group: Any, spoil: str = ""
+    kind: str,
+    mode: str,
+    batch: int,
+    ends: list[int],
+    dealing: Any,
+    ranks: int,
+    group: Any,
+    spoil: str = "",
+    backend: str = "auto",
 ) -> dict[str, Any]:
     model = make(kind)
     rank = dist.get_rank()
@@ -177,7 +184,7 @@ def model_over_ranks(
         _context_parallel.Ranks.before_forward = by_index  # type: ignore[method-assign]
     try:
         how: dict[str, Any] = {"plan": plan, "weights": tables or None}
-        with pd.context_parallel(model, group, sharding=sharding, mode=mode, timeout=30, **how) as changed:
+        with pd.context_parallel(model, group, sharding=sharding, mode=mode, backend=backend, timeout=30, **how) as changed:
             logits = model(own).logits
             again = model(own).logits
             count = (following != -100).sum()
@@ -197,7 +204,7 @@ def model_over_ranks(
 
 
 # The model of a case of `refused_by_model`; of others llama's.
-_MODELS = {"mamba", "t5", "roberta", "mobilebert", "bert", "llama of sequences", "qwen2_vl"}
+_MODELS = {"mamba", "t5", "roberta of padding", "mobilebert", "bert", "llama of sequences", "qwen2_vl"}
 
 
 def refused_by_model(what: str, ranks: int, group: Any) -> str:
@@ -229,7 +236,8 @@ def refused_by_model(what: str, ranks: int, group: Any) -> str:
             if what == "use":
                 with posenc.transformers.use(model):
                     pass
-            model(words[:, :7] if what == "tokens" else words, **given)
+            asked = {"tokens": words[:, :7], "roberta of padding": torch.ones_like(words)}.get(what, words)
+            model(asked, **given)
     except Exception as problem:
         return f"{type(problem).__name__}: {problem}"
     return "nothing"
