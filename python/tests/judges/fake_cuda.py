@@ -1,6 +1,6 @@
 """Fake tensors of CUDA on a torch that was built without it: all works but indexing, which asks for the device first.
 
-Within `by_operators()` an index becomes the operators that it stands for, and so do two methods that ask likewise.
+Within `by_operators()` an index becomes the operators that it stands for, and so do methods that ask likewise.
 """
 
 from __future__ import annotations
@@ -34,10 +34,17 @@ def indexed(x: Any, index: Any) -> Any:
     return x
 
 
+def written(x: Any, index: Any, value: Any) -> None:
+    """By slices and numbers, which are views."""
+    ATEN.copy_(indexed(x, index), value)
+
+
 METHODS = {
     torch.Tensor.__getitem__: indexed,
+    torch.Tensor.__setitem__: written,
     torch.Tensor.__invert__: ATEN.bitwise_not,
     torch.Tensor.contiguous: ATEN.contiguous,
+    torch.Tensor.copy_: ATEN.copy_,
 }
 
 

@@ -21,6 +21,7 @@ import posenc
 import scheme_cases
 from ranks.pool import Pool
 from ranks.calls import Dealt
+from ranks.traced import fake_ranks, on_cuda  # noqa: F401
 from posenc.distributed import _heads, _parts
 from scheme_bounds import bound_of
 from scheme_cases import CASES
@@ -183,6 +184,30 @@ def test_parts_by_operations_of_torch(pool):
     run_all(pool, dealt)
     both = Dealt("rope", M(kind="causal"), mode="all_gather", dtype="bfloat16", backend="composed")
     check(both, pool.ask("run", both))
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        Dealt("rope", M(kind="causal"), ends=[0, 13, 13, 14, 40]),
+        Dealt("sinks", M(kind="causal"), batch=2, mode="hybrid"),
+        Dealt("forget gate", M(kind="causal"), ends=[0, 13, 40]),
+        Dealt("distance logits", M(kind="causal"), dealing="striped"),
+        Dealt("t5 gated, of an axis", M(kind="bidirectional"), mode="hybrid"),
+        Dealt("xlnet", M(kind="bidirectional"), batch=2, mode="all_gather"),
+        Dealt("learned frequencies", M(kind="causal", window=W(past=5))),
+    ],
+    ids=lambda of: of.case,
+)
+def test_all_of_a_call_is_where_q_is(fake_ranks, monkeypatch, of):  # noqa: F811
+    made = on_cuda(of, monkeypatch)
+    assert len(made) >= 5 and all(x.device.type == "cuda" for x in made)
+
+
+def test_messages_need_memory_of_the_cpu(fake_ranks, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(torch.distributed, "get_backend_config", lambda _: "cuda:nccl")
+    with pytest.raises(ValueError, match=r"group must have a backend for the CPU, .* but has cuda:nccl"):
+        on_cuda(Dealt("rope", M(kind="causal")), monkeypatch)
 
 
 def test_two_and_three_ranks_and_one(pool):

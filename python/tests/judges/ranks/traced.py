@@ -1,0 +1,68 @@
+"""Attention of one of several ranks, forward and backward, with fake tensors of CUDA: whether all of it is where q is.
+
+A torch without CUDA has no gradients of such tensors, and what fake ranks send is nothing: so ranks do not agree before, and
+a part gives zeros for gradients, where they belong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
+
+import fake_cuda
+import posenc.torch
+import scheme_cases
+from posenc.distributed import _arguments, _attend, _schedule
+from ranks import calls
+
+INPUTS = ("attn_mask", "bias", "q_segments", "k_segments", "log_forget", "row_gate")
+as_tensor = _schedule.as_tensor
+
+
+@pytest.fixture
+def fake_ranks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Rank 1 of four."""
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    dist.init_process_group("fake", store=FakeStore(), rank=1, world_size=4)
+    monkeypatch.setattr(_arguments, "agree", lambda *_: None)
+    monkeypatch.setattr(torch, "enable_grad", torch.no_grad)
+    yield
+    dist.destroy_process_group()
+
+
+def on_cuda(of: calls.Dealt, monkeypatch: pytest.MonkeyPatch) -> list[torch.Tensor]:
+    """out, lse and gradients."""
+    call = of.call()
+    queries, keys = of.shardings(call)
+    heads, given, _ = calls.tensors_of(of, call, queries, keys)
+    numbers = {"prefix": of.prefix, "length": None, "q_rotated": False, "k_rotated": False}
+
+    def there(x: Any) -> Any:
+        return torch.empty(x.shape, dtype=x.dtype, device="cuda") if isinstance(x, torch.Tensor) else x
+
+    with FakeTensorMode() as mode, fake_cuda.by_operators(), torch.no_grad():
+
+        def fake(view: memoryview, dtype: torch.dtype) -> torch.Tensor:
+            with unset_fake_temporarily():
+                x = as_tensor(view, dtype)
+            return mode.from_tensor(x)
+
+        monkeypatch.setattr(_schedule, "as_tensor", fake)
+        _schedule._kept.clear()
+        layer = posenc.torch.Layer(call.plan, **scheme_cases.mapped(call.tables, there))
+        made, tensors = _arguments.call_of(
+            *map(there, heads), layer, None, of.mode, queries, keys, of.ulysses_ranks,
+            {name: there(given.get(name)) for name in INPUTS}, numbers, None, "auto", 30.0, None,
+        )  # fmt: skip
+        count = len(made.names)
+        inputs = dict(zip(made.names, tensors))
+        out, lse, kept = _attend.forward(made, *map(there, heads), inputs, tensors[count:])
+        of_all = _attend.backward(made, kept, there(out), there(lse))
+        _schedule._kept.clear()
+        return [out, lse, *(x for x in of_all.values() if isinstance(x, torch.Tensor)), *of_all["tables"]]
