@@ -69,9 +69,14 @@ def _checked(q: Any, k: Any, v: Any, layer: Layer) -> None:
             raise ValueError(f"[{_WHERE}] {name} must have 3 dimensions but is of {x.dim()}")
 
 
+def _checksum_of_bits(x: Tensor, before: int = 0) -> int:
+    """What ranks compare; after those that `before` is of."""
+    return zlib.crc32(x.detach().contiguous().flatten().view(torch.uint8).numpy(), before)
+
+
 def _checksum(positions: Tensor | None, before: int = 0) -> int:
-    """Of [axes, tokens], after those that `before` is of: what ranks compare."""
-    return before if positions is None else zlib.crc32(positions.double().T.contiguous().numpy().tobytes(), before)
+    """Of [axes, tokens]."""
+    return before if positions is None else _checksum_of_bits(positions.double().T, before)
 
 
 def attend_parts(
@@ -97,7 +102,8 @@ def attend_parts(
     any order. q_order, k_order: int64, where they stand in the sequence; q_positions, k_positions: [axes, tokens], by
     default the orders. Without gradients. Returns the output, like q; with lse=True with the log-sum-exp.
 
-    ValueError on all ranks for what any of them refuses; RankError for one that does not answer within `timeout` seconds.
+    ValueError on all ranks for what any of them refuses, and where q differs among them in a bit; RankError for one that does
+    not answer within `timeout` seconds.
     """
     return _attended(
         q,
@@ -151,6 +157,7 @@ def _attended(
             "layer": layer.text,
             "q's shape": str(tuple(q.shape)),
             "q.dtype": str(q.dtype),
+            "the checksum of q": str(_checksum_of_bits(q)),
             "q_order": str(q_order.tolist()),
             "q_positions": str(_checksum(q_positions)),
             "k_rotated": str(k_rotated),

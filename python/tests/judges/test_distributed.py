@@ -380,3 +380,4 @@ def test_caches_that_ranks_deal_or_place_otherwise_are_an_error_on_all(pool):
         assert said["nothing"] == ""
         assert "block must be the same on all ranks" in said["blocks"]
         assert "the checksum of positions must be the same on all ranks" in said["positions"]
+        assert "the checksum of q must be the same on all ranks" in said["q"]

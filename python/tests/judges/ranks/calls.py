@@ -429,7 +429,8 @@ class _TwoAxes:
 
 
 def differing_caches() -> dict[str, str]:
-    """What each of two kinds of disagreement is called: blocks of other sizes, positions that one rank counts from 1."""
+    """What each kind of disagreement is called: blocks of other sizes, positions that one rank counts from 1, a query of
+    which one number is the next float."""
     rank = dist.get_rank()
     rope = posenc.Rope(pairing="half", head_dim=16, dim=16)
     plan = posenc.LayerPlan(
@@ -440,14 +441,15 @@ def differing_caches() -> dict[str, str]:
     k, v = torch.randn(2, 40, 1, 16, generator=random)
     q = torch.randn(1, 2, 16, generator=random)
     said = {}
-    for name, block, start in (("nothing", 4, 0), ("blocks", 4 if rank else 8, 0), ("positions", 4, int(rank == 1))):
+    for name, block, start in (("nothing", 4, 0), ("blocks", 4 if rank else 8, 0), ("positions", 4, int(rank == 1)), ("q", 4, 0)):
         cache = pd.ShardedCache(layer, 40, block=block, timeout=20)
         places = torch.arange(start, start + 40)[None]
         # As many tokens in one call or in two are the same cache.
         for part in torch.arange(40).split(40 if rank else 16):
             cache.append(k[part], v[part], places[:, part])
         try:
-            cache.attend(q, torch.tensor([[39]]))
+            other = q.nextafter(q + 1) if rank == 1 and name == "q" else q
+            cache.attend(torch.where(q == q.max(), other, q), torch.tensor([[39]]))
             said[name] = ""
         except ValueError as problem:
             said[name] = str(problem)
