@@ -9,7 +9,7 @@ from typing import Any
 
 import decode
 from machines import Host
-from modes import Counted, Layer, attend, causal_zigzag
+from modes import Counted, Layer, attend, tiles_of_causal_zigzag
 
 RECORD = pathlib.Path(__file__).parent / "measured.json"
 
@@ -19,7 +19,7 @@ def simulated(case: dict[str, Any], constants: dict[str, Any]) -> Counted:
     ranks, tokens = case["ranks"], case["tokens"]
     if case["mode"] == "tree":
         return decode.decode(lambda simulation: Host(simulation, ranks, constants), layer, tokens)
-    work = causal_zigzag(tokens, ranks, tile=64)
+    work = tiles_of_causal_zigzag(tokens, ranks)
     return attend(lambda simulation: Host(simulation, ranks, constants), layer, work, case["mode"], case["ulysses_ranks"])
 
 

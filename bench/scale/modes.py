@@ -5,7 +5,8 @@ Each mode is a process of events.py. Bytes are counted where they are sent; pose
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,14 +50,38 @@ class Work:
     queries: Callable[[int], int]
     keys: Callable[[int], int]
     pairs: Callable[[int, int], float]
+    # Of queries of some ranks and keys of some, each lot together: where it is more than the sum over pairs of ranks.
+    together: Callable[[Sequence[int], Sequence[int]], float] | None = None
 
 
-def causal_zigzag(tokens: int, ranks: int, tile: int = 1) -> Work:
+def causal_zigzag(tokens: int, ranks: int) -> Work:
     """Two parts of 2 R, one as far from the end as the other from the beginning: a rank sees of any other half of all
-    pairs, from both of its parts the one before or from the later one both. Kernels compute tiles of which any is seen."""
+    pairs, from both of its parts the one before or from the later one both."""
     part = tokens / (2 * ranks)
     each = int(2 * part)
-    return Work(lambda r: each, lambda r: each, lambda r, k: 2 * part**2 + (part * tile if r == k else 0.0))
+    return Work(lambda r: each, lambda r: each, lambda r, k: 2 * part**2 + (part if r == k else 0.0))
+
+
+BLOCK, TILE = 48, 64  # queries that kernels compute at a time (3 registers of 16 floats), and keys
+
+
+def tiles_of_causal_zigzag(tokens: int, ranks: int) -> Work:
+    """The same as kernels compute it: of a block of queries, whole tiles of keys of which its last query sees any. Of few
+    rows that is much more than what is seen: a block on the border between a rank's two parts has queries of both."""
+    part, rows = tokens // (2 * ranks), tokens // ranks
+
+    def of(some: Sequence[int]) -> list[int]:
+        return sorted(p * part + n for rank in some for p in (rank, 2 * ranks - 1 - rank) for n in range(part))
+
+    @functools.cache
+    def together(queries: tuple[int, ...], keys: tuple[int, ...]) -> float:
+        i, j = of(queries), of(keys)
+        firsts = range(0, len(j), TILE)
+        blocks = [i[first : first + BLOCK] for first in range(0, len(i), BLOCK)]
+        return float(sum(len(block) * min(TILE, len(j) - t) for block in blocks for t in firsts if j[t] <= block[-1]))
+
+    each = lambda rank: rows
+    return Work(each, each, lambda r, k: together((r,), (k,)), lambda q, k: together(tuple(q), tuple(k)))
 
 
 @dataclass
@@ -152,11 +177,14 @@ class Run:
     def rows(self, of: Callable[[int], int], group: int) -> int:
         return sum(of(rank) for rank in self.members(group))
 
-    def pairs(self, group: int, other: int) -> float:
+    def pairs(self, group: int, *others: int) -> float:
         work = self.work
-        if self.dealt == 1:
-            return work.pairs(group, other)
-        return sum(work.pairs(r, k) for r in self.members(group) for k in self.members(other))
+        if self.dealt == 1 and len(others) == 1:
+            return work.pairs(group, others[0])
+        queries, keys = self.members(group), [k for other in others for k in self.members(other)]
+        if work.together is not None:
+            return work.together(queries, keys)
+        return sum(work.pairs(r, k) for r in queries for k in keys)
 
 
 @dataclass(frozen=True)
@@ -219,7 +247,7 @@ def blocks(run: Run, rank: int, gathers: bool) -> Process:
         for turn in range(len(needed)):
             ask(turn)
         yield from list(coming.values())
-        pairs = sum(run.pairs(group, part.owner) for part in needed)
+        pairs = run.pairs(group, *(part.owner for part in needed))
         yield machine.copy(rank, 4 * sum(held))  # joined, and rows put in order
         yield machine.compute(rank, layer.flops(pairs, heads), q + sum(held) + result)
         run.held(rank, q, own, result, 2 * sum(held))
