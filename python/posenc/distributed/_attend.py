@@ -390,6 +390,11 @@ def _pass_backward(call: Call, parts: Parts, kept: Kept, made: Made, sums: Sums,
         for to, x in zip(own.tensors(), more):
             ring.of_rows(to, piece).add_(x)
 
+    def add_all(came: list[tuple[Piece, list[Pending]]]) -> None:
+        """In a function of its own, so that no name holds them while the next are asked for."""
+        for piece, pending in came:
+            add(piece, [one.wait() for one in pending])
+
     for turn in turns:
         mine = turn[call.group]
         coming = []
@@ -417,13 +422,11 @@ def _pass_backward(call: Call, parts: Parts, kept: Kept, made: Made, sums: Sums,
                 add(piece, made_here)
             else:
                 now = [exchange.send(x, call.rank_of(piece.owner), GRADIENTS) for x in made_here]
-        for piece, pending in last:
-            add(piece, [one.wait() for one in pending])
+        add_all(last)
         for one in sent:
             one.wait()
         last, sent = coming, now
-    for piece, pending in last:
-        add(piece, [one.wait() for one in pending])
+    add_all(last)
 
 
 class Attention(torch.autograd.Function):

@@ -228,27 +228,26 @@ def spoilt(how: str) -> Any:
 # ---- memory ----
 
 
-def held(of: Dealt) -> tuple[int, int]:
-    """The most bytes of other ranks' keys and values that are there at a time, and of the two largest blocks."""
+def held(of: Dealt) -> tuple[int, int, int]:
+    """The most bytes of other ranks' keys and values that are there at a time, of gradients that came for this rank's, and
+    of the two largest blocks."""
     call = of.call()
     queries, keys = of.shardings(call)
     heads, given, layer = tensors_of(of, call, queries, keys)
-    most = live = 0
+    most, live = ({tag: 0 for tag in (pd._exchange.KEYS, pd._exchange.GRADIENTS)} for _ in range(2))
     receive = pd._exchange.Exchange.receive
 
     def counted(self: Any, shape: Any, dtype: Any, source: int, tag: int) -> Any:
-        nonlocal most, live
         coming = receive(self, shape, dtype, source, tag)
-        if tag == pd._exchange.KEYS:
+        if tag in most:
             size = coming.x.numel() * coming.x.element_size()
-            live += size
-            most = max(most, live)
-            weakref.finalize(coming.x, lambda: gone(size))
+            live[tag] += size
+            most[tag] = max(most[tag], live[tag])
+            weakref.finalize(coming.x, gone, tag, size)
         return coming
 
-    def gone(size: int) -> None:
-        nonlocal live
-        live -= size
+    def gone(tag: int, size: int) -> None:
+        live[tag] -= size
 
     pd._exchange.Exchange.receive = counted  # type: ignore[method-assign]
     try:
@@ -257,7 +256,8 @@ def held(of: Dealt) -> tuple[int, int]:
     finally:
         pd._exchange.Exchange.receive = receive  # type: ignore[method-assign]
     sizes = sorted(len(one.rows) for one in keys.ranks)
-    return most, sum(sizes[-2:]) * call.plan.kv_heads * (call.plan.head_dim + call.plan.value_dim) * 4
+    two = sum(sizes[-2:]) * call.plan.kv_heads * (call.plan.head_dim + call.plan.value_dim) * 4
+    return most[pd._exchange.KEYS], most[pd._exchange.GRADIENTS], two
 
 
 # ---- what goes wrong ----

@@ -24,6 +24,14 @@ INPUTS = ("attn_mask", "bias", "q_segments", "k_segments", "log_forget", "row_ga
 as_tensor = _schedule.as_tensor
 
 
+def _by_the_cpu(call: Any) -> Any:
+    def checked(x: torch.Tensor, **how: Any) -> Any:
+        assert x.device.type == "cpu"
+        return call(x, **how)
+
+    return checked
+
+
 @pytest.fixture
 def fake_ranks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Rank 1 of four."""
@@ -32,6 +40,8 @@ def fake_ranks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     dist.init_process_group("fake", store=FakeStore(), rank=1, world_size=4)
     monkeypatch.setattr(_arguments, "agree", lambda *_: None)
     monkeypatch.setattr(torch, "enable_grad", torch.no_grad)
+    for name in ("isend", "irecv"):
+        monkeypatch.setattr(dist, name, _by_the_cpu(getattr(dist, name)))
     yield
     dist.destroy_process_group()
 
