@@ -19,10 +19,13 @@ namespace posenc::plan {
 // ---- setting.cpp: the grammar ----
 
 struct Assignment {
-  std::string word;   // as the user wrote it: "original"
-  std::string value;  // "8192"
+  std::string word;     // as the user wrote it: "original"
+  std::string value;    // "8192"
+  std::string which{};  // the layers before its setting's colon, as written: "full"
   // "original=8192", safe to show and not long.
   std::string shown() const;
+  // "full:original=8192": the same with its layers.
+  std::string shown_with_layers() const;
 };
 
 enum class LayerChoice : std::uint8_t { by_rule, all, full, sliding, cross, numbers };

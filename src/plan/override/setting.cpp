@@ -115,6 +115,10 @@ std::optional<double> as_number(std::string_view text) {
 
 std::string Assignment::shown() const { return shortened(formatted("{}={}", word, value)); }
 
+std::string Assignment::shown_with_layers() const {
+  return which.empty() ? shown() : formatted("{}:{}", shortened(which), shown());
+}
+
 Override parse_override(const std::string& text) {
   constexpr std::string_view kGrammar = "be WORD=VALUE, such as base=1e6 or full:window=none";
   if (text.size() > kLongestSetting) {
@@ -143,7 +147,7 @@ Override parse_override(const std::string& text) {
     const std::string_view value = trimmed(part.substr(equals + 1));
     if (word.empty()) refuse_text(text, std::string(kGrammar), "without a word before =");
     if (value.empty()) refuse_text(text, formatted("have a value after {}=", shortened(word)), "without one");
-    setting.assignments.push_back({std::string(word), std::string(value)});
+    setting.assignments.push_back({std::string(word), std::string(value), setting.which.text});
   }
   if (ends_in_comma) refuse_text(text, std::string(kGrammar), "with nothing behind its last comma");
   return setting;

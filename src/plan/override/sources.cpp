@@ -67,7 +67,9 @@ bool is_at_or_below(std::string_view field, std::string_view top) {
 
 }  // namespace
 
-std::string set_by(const Assignment& assignment) { return formatted("{}{}", kSetByUser, assignment.shown()); }
+std::string set_by(const Assignment& assignment) {
+  return formatted("{}{}", kSetByUser, assignment.shown_with_layers());
+}
 
 std::vector<std::string> sources_of_field(const Plan& plan, std::size_t stack, std::string_view field) {
   const std::string before = layers_of(stack);

@@ -89,7 +89,7 @@ TEST(OverrideSources, SayThatTheUserSetIt) {
   const Plan set = overridden(plan, {"base=5e5", "0-2:window=64", "factor=4"});
   EXPECT_EQ(set_places(set),
             (std::vector<std::string>{"/stacks/0/layers/5,11,17,23,29/rotate/0/base set: base=5e5",
-                                      "/stacks/0/layers/0-2/mask/window set: window=64",
+                                      "/stacks/0/layers/0-2/mask/window set: 0-2:window=64",
                                       "/stacks/0/layers/5,11,17,23,29/rotate/0/scaling/factor set: factor=4"}));
   // The others of what was one line keep theirs; each place has one source, or JSON would be refused.
   EXPECT_EQ(source_of(set, "/stacks/0/layers/3-4,6-10,12-16,18-22,24-28,30-33/mask/window"), "/sliding_window");
