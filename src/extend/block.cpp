@@ -1,4 +1,5 @@
 // What the keys of a scaling rule mean, and whether they fit each other.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -53,12 +54,23 @@ class Explaining {
   void operator()(const LongRopeScaling& s) {
     factor_of(s.factor, s.original_max_position_embeddings);
     add("short_factor", formatted("{} numbers", s.short_factor.size()),
-        "A divisor of each pair, for sequences up to the original length.");
+        "A divisor of each pair, for sequences up to the original length.", faster(s.short_factor));
     add("long_factor", formatted("{} numbers", s.long_factor.size()),
-        "The same for longer ones, from their first token.");
+        "The same for longer ones, from their first token.", faster(s.long_factor));
+    if (s.attention_factor) {
+      add("attention_factor", formatted("{}", *s.attention_factor), "Multiplies cos and sin, instead of the paper's.",
+          s.short_mscale || s.long_mscale ? "stands beside the mscales, and is then not used" : "");
+    }
+    if (s.short_mscale) {
+      add("short_mscale", formatted("{}", *s.short_mscale), "Multiplies cos and sin up to the original length.");
+    }
+    if (s.long_mscale) {
+      add("long_mscale", formatted("{}", *s.long_mscale), "Multiplies cos and sin of longer sequences.");
+    }
   }
   void operator()(const Llama3Scaling& s) {
-    add("factor", formatted("{}", s.factor), "Pairs of the longest wavelengths turn so many times slower.");
+    add("factor", formatted("{}", s.factor), "Pairs of the longest wavelengths turn so many times slower.",
+        not_longer(s.factor));
     add("original_max_position_embeddings", formatted("{}", s.original_max_position_embeddings),
         "The length that wavelengths are held against.", original(s.original_max_position_embeddings));
     add("low_freq_factor", formatted("{}", s.low_freq_factor),
@@ -71,7 +83,7 @@ class Explaining {
     add("factor", formatted("{}", s.factor), "Every pair turns so many times slower.");
   }
   void operator()(const FactorListScaling& s) {
-    add("factors", formatted("{} numbers", s.factors.size()), "A divisor of each pair.");
+    add("factors", formatted("{} numbers", s.factors.size()), "A divisor of each pair.", faster(s.factors));
   }
 
   std::vector<ExplainedKey> take() { return std::move(out_); }
@@ -90,6 +102,11 @@ class Explaining {
     add("factor", formatted("{}", factor), "The longest sequence over the original length.", problem);
     add("original_max_position_embeddings", formatted("{}", before), "The length trained for before the rule.",
         original(before));
+  }
+  static std::string faster(const std::vector<double>& factors) {
+    return std::ranges::any_of(factors, [](double factor) { return factor < 1.0; })
+               ? "has numbers below 1: these pairs turn faster"
+               : "";
   }
   static std::string not_longer(double factor) { return factor < 1.0 ? "is below 1: sequences become shorter" : ""; }
   std::string original(std::int64_t before) const {

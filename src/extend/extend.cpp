@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/formatted.h"
@@ -113,7 +115,7 @@ class Study {
     out.push_back({.name = "as it is", .about = "What the file says.", .settings = {}, .refused = {}});
     measure(out.back(), plan_);
     if (stretch_.to <= stretch_.from) return out;
-    std::vector<Extension> ways = ways_of(plain_, stretch_);
+    std::vector<Extension> ways = ways_of(rope_at(plan_, place_), stretch_);
     for (const Extension& way : also_) {
       ways.push_back({.name = way.name, .about = way.about, .settings = way.settings, .refused = {}});
     }
@@ -173,42 +175,86 @@ class Study {
     return std::log(static_cast<double>(keys)) - variance / 2.0;
   }
 
+  // A model with LongRoPE's lists has them stretched where they must be: its weights know the others, and its class
+  // reads no other rule. Else YaRN where it can be had; else what leaves the fewest pairs beyond.
+  const Extension& best_of(const std::vector<Extension>& ways) const {
+    const bool has_lists = std::holds_alternative<LongRopeScaling>(rope_at(plan_, place_).scaling);
+    const auto usual = std::ranges::find(ways, has_lists ? "by_pair" : "yarn", &Extension::name);
+    if (usual != ways.end() && usual->refused.empty()) return *usual;
+    return *std::ranges::min_element(ways, {},
+                                     [](const Extension& way) { return std::pair(!way.refused.empty(), way.unseen); });
+  }
+
   void recommend(ExtensionStudy& out) const {
     const Extension& as_it_is = out.ways.front();
-    out.recommended = as_it_is.name;
+    const Extension* best = &as_it_is;
     if (stretch_.to <= stretch_.from) {
       out.reasons.push_back(formatted("{} tokens are within the {} that the model was trained for.", out.to, out.from));
     } else if (as_it_is.unseen == 0) {
       out.reasons.push_back(formatted("As the file says no pair leaves its trained range at {} tokens.", out.to));
     } else {
-      const auto yarn = std::ranges::find(out.ways, "yarn", &Extension::name);
-      const auto best = yarn != out.ways.end() && yarn->refused.empty()
-                            ? yarn
-                            : std::ranges::min_element(out.ways, {}, [](const Extension& way) {
-                                return std::pair(!way.refused.empty(), way.unseen);
-                              });
-      out.recommended = best->name;
-      out.reasons.push_back(
-          formatted("As the file says {} of {} pairs meet angles that they never had within {} tokens; "
-                    "by {} it is {}.",
-                    as_it_is.unseen, out.pairs, out.from, best->name, best->unseen));
-      out.reasons.push_back(formatted("{} of {} pairs turn as before, the fastest of them among these: {}.", best->kept,
-                                      out.pairs, std::abs(best->fastest_slower - 1.0) < kSame ? "yes" : "no"));
-      out.reasons.push_back(
-          formatted("Over {} keys a softmax spreads {:.3g} nats wide where over {} it was {:.3g}; the "
-                    "attention factor {:.4g} takes that to {:.3g}.",
-                    out.to, entropy(layer_at(plan_, place_), 1.0, out.to), out.from, out.entropy_before,
-                    best->attention_factor, best->entropy));
+      best = &best_of(out.ways);
+      give_reasons(out, *best);
     }
+    out.recommended = best->name;
     if (stretch_.to > stretch_.from) {
       out.open_questions = {
           "Whether the loss holds without training: papers train some hundred steps at the new length (YaRN 400, "
-          "linear "
-          "1000), and report a slight loss at the old one.",
+          "linear 1000), and report a slight loss at the old one.",
           "Whether the model uses what is far: measure recall (a passkey) at several depths, not the loss alone.",
           given_ ? "Whether queries and keys at the new length are like the given ones."
                  : "Real queries and keys are not of one variance: the entropies are those of random ones."};
     }
+  }
+
+  void give_reasons(ExtensionStudy& out, const Extension& best) const {
+    out.reasons.push_back(
+        formatted("As the file says {} of {} pairs meet angles that they never had within {} tokens; by {} it is {}.",
+                  out.ways.front().unseen, out.pairs, out.from, title(best.name), best.unseen));
+    out.reasons.push_back(formatted("{} of {} pairs turn as before, the fastest of them among these: {}.", best.kept,
+                                    out.pairs, std::abs(best.fastest_slower - 1.0) < kSame ? "yes" : "no"));
+    out.reasons.push_back(
+        formatted("Over {} keys a softmax spreads {:.3g} nats wide where over {} it was {:.3g}; "
+                  "the attention factor {:.4g} takes that to {:.3g}.",
+                  out.to, entropy(layer_at(plan_, place_), 1.0, out.to), out.from, out.entropy_before,
+                  best.attention_factor, best.entropy));
+    const std::string_view own = report::rule_name(rope_at(plan_, place_));
+    const bool is_own = !own.empty() && !report::is_rule_set(plan_);
+    if (best.name == "by_pair" && is_own) {
+      out.reasons.push_back(
+          formatted("It is the file's own rule, {}, whose factors the weights may have been trained "
+                    "with; those that are too small grow.",
+                    own));
+    } else if (is_own) {
+      out.reasons.push_back(
+          formatted("It replaces the file's rule, {}, which the weights may have been trained with.", own));
+    }
+    std::vector<std::pair<std::string, std::string>> others;  // why, and whose
+    for (const Extension& way : out.ways) {
+      const std::string why = set_aside(way, best);
+      if (why.empty()) continue;
+      const auto same = std::ranges::find(others, why, &std::pair<std::string, std::string>::first);
+      if (same == others.end()) {
+        others.emplace_back(why, title(way.name));
+      } else {
+        same->second += formatted(", {}", title(way.name));
+      }
+    }
+    for (const auto& [why, whose] : others) out.reasons.push_back(formatted("Not {}: {}.", whose, why));
+  }
+
+  // Why not that one, in words; nothing where no number says so.
+  std::string set_aside(const Extension& way, const Extension& best) const {
+    if (way.settings.empty() || !way.refused.empty() || way.name == best.name) return {};
+    if (std::ranges::find(also_, way.name, &Extension::name) != also_.end()) return {};
+    if (way.unseen > best.unseen) return formatted("it leaves {} pairs beyond", way.unseen);
+    if (way.fastest_slower > best.fastest_slower + kSame) {
+      return formatted("it slows the fastest pair, which tells neighbours apart, {:.3g} times", way.fastest_slower);
+    }
+    if (way.name == "dynamic") return "its base changes as a text grows, after keys were cached";
+    if (way.name == "self_extend" || way.name == "dual_chunk") return "an engine must have it";
+    if (way.entropy > best.entropy) return "the softmax stays wider";
+    return {};
   }
 
   const Plan& plan_;

@@ -1,8 +1,11 @@
 // A study in words: a table of the ways, then what follows.
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
 
 #include "base/formatted.h"
+#include "extend/ways.h"
 #include "plan/text/text_lines.h"
 #include "posenc/extend.h"
 
@@ -16,8 +19,8 @@ void add_block(plan::TextLines& lines, const ExtensionStudy& study) {
   lines.blank();
   lines.add(0, "what the file's scaling rule says");
   for (const ExplainedKey& key : study.block) {
-    lines.add(2,
-              key.key + " " + key.value + ": " + key.meaning + (key.problem.empty() ? "" : " It " + key.problem + "."));
+    lines.add(2, key.key + " " + key.value + ": " + key.meaning +
+                     (key.problem.empty() ? "" : " But " + key.key + " " + key.problem + "."));
   }
 }
 
@@ -46,14 +49,37 @@ void add_ways(plan::TextLines& lines, const ExtensionStudy& study) {
                            : std::string()));
 }
 
+std::string_view form_words(PatchForm form) {
+  switch (form) {
+    case PatchForm::hugging_face_old: return "config.json, transformers 4 (JSON patch, RFC 6902)";
+    case PatchForm::hugging_face_new: return "config.json, transformers 5 (JSON patch, RFC 6902)";
+    case PatchForm::llama_cpp: return "llama.cpp";
+    case PatchForm::vllm: return "vLLM";
+  }
+  return {};
+}
+
+// A text of JSON without its line breaks and what indents its lines.
+std::string in_one_line(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '\n') {
+      out += text[at];
+      continue;
+    }
+    at = std::min(text.find_first_not_of(' ', at + 1), text.size()) - 1;
+    const bool is_inside = !out.empty() && out.back() == ',';
+    if (is_inside) out += ' ';
+  }
+  return out;
+}
+
 void add_patches(plan::TextLines& lines, const ExtensionStudy& study) {
   if (study.patches.empty()) return;
   lines.blank();
   lines.add(0, "how it is written");
   for (const OverridePatch& patch : study.patches) {
-    std::string text = patch.text;
-    for (char& letter : text) letter = letter == '\n' ? ' ' : letter;
-    lines.add(2, formatted("{}: {}", name(patch.form), text.empty() ? "nothing" : text));
+    lines.add(2, formatted("{}: {}", form_words(patch.form), patch.text.empty() ? "nothing" : in_one_line(patch.text)));
     for (const std::string& unsaid : patch.unsaid) lines.add(4, unsaid);
   }
 }
@@ -73,7 +99,7 @@ std::string describe(const ExtensionStudy& study) {
   add_block(lines, study);
   add_ways(lines, study);
   lines.blank();
-  lines.add(0, "recommended: " + study.recommended);
+  lines.add(0, formatted("recommended: {}", extend::title(study.recommended)));
   for (const std::string& reason : study.reasons) lines.add(2, reason);
   for (const Extension& way : study.ways) {
     if (way.name != study.recommended) continue;

@@ -82,7 +82,49 @@ class Extend(tool.ToolTest):
         block = {one["key"]: one for one in study("-", "--to", 8192, stdin=json.dumps(config).encode())["block"]}
         self.assertEqual(block["factor"]["problem"], "times 2048 is 8192 tokens, and the trained length is 4096")
         self.assertEqual(study("deepseek-v3", "--to", 163840)["block"][0]["problem"], None)
+        self.assertIn("But factor times 2048 is 8192 tokens, and the trained length is 4096.",
+                      " ".join(posenc("extend", "-", "--to", 8192, stdin=json.dumps(config).encode()).out.split()))
+        block = {one["key"]: one for one in study("phi-3.5-moe", "--to", 131072)["block"]}
+        self.assertEqual(block["long_mscale"]["meaning"], "Multiplies cos and sin of longer sequences.")
+        config["rope_scaling"] = {"rope_type": "llama3", "factor": 0.5, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                                  "original_max_position_embeddings": 4096}
+        block = {one["key"]: one for one in study("-", "--to", 8192, stdin=json.dumps(config).encode())["block"]}
+        self.assertEqual(block["factor"]["problem"], "is below 1: sequences become shorter")
         self.assertEqual(study("qwen3-8b", "--to", 131072)["block"], [])
+
+    def test_why_not_the_others(self):
+        """Each way but the best is told with the reason that its own numbers give."""
+        reasons = study("qwen3-8b", "--to", 131072)["reasons"]
+        not_them = {whose: why for whose, why in (reason[4:-1].split(": ", 1) for reason in reasons if reason.startswith("Not "))}
+        self.assertEqual(not_them, {
+            "linear scaling": "it slows the fastest pair, which tells neighbours apart, 3.2 times", "NTK scaling": "it leaves 22 pairs beyond",
+            "dynamic NTK": "its base changes as a text grows, after keys were cached",
+            "Llama 3's rule, a factor for each pair": "the softmax stays wider", "SelfExtend, dual chunk attention": "an engine must have it"})
+        self.assertNotIn("replaces the file's rule", " ".join(reasons))
+        self.assertIn("It replaces the file's rule, Llama 3's rule, which the weights may have been trained with.",
+                      study("llama-3.1-8b", "--to", 1 << 20)["reasons"])
+
+    def test_a_list_for_long_texts_grows_where_it_must(self):
+        """Of LongRoPE the file's own factors stay where pairs complete a turn, and the patch is one that its class reads."""
+        to, before = 262144, 4096
+        found = study("phi-3.5-mini", "--to", to)
+        self.assertEqual((found["recommended"], way(found, "by_pair")["unseen"]), ("by_pair", 0))
+        rotate = lambda *words: json.loads(posenc("inspect", "phi-3.5-mini", "--json", "--length", to, *words).out)["stacks"][0]["layers"][0]["rotate"][0]
+        own, now = rotate()["scaling"], rotate("--set", way(found, "by_pair")["settings"][0])["scaling"]
+        plain = [10000 ** (-2 * p / 96) for p in range(48)]
+        self.assertEqual(now["long_factor"], [known if before * w >= 2 * math.pi else max(known, to / before)
+                                              for known, w in zip(own["long_factor"], plain)])
+        self.assertEqual((now["short_factor"], now["original_max_position_embeddings"]), (own["short_factor"], before))
+        patch = next(one for one in found["patches"] if one["form"] == "hugging_face_new")
+        self.assertIn('"rope_type": "longrope"', patch["text"])
+        self.assertEqual(patch["unsaid"], [])
+
+    def test_dynamic_counts_from_the_length_before_the_rule(self):
+        """The file of DeepSeek V3 gives 163840 tokens, which its own rule made of 4096."""
+        dynamic = way(study("deepseek-v3", "--to", 163840), "dynamic")
+        self.assertEqual(dynamic["settings"], ["rope_scaling=dynamic,factor=40,original=4096"])
+        # base * (factor * n / max - (factor - 1))^(dim / (dim - 2)): the slowest of 32 pairs has base^(-62 / 64).
+        self.assertAlmostEqual(dynamic["slowest_slower"], 40 * 40 - 39, delta=1e-6)
 
     def test_entropies_of_given_rows(self):
         """Of one query and one key of each head, at every distance; by formulas written here."""
@@ -208,7 +250,10 @@ class Extend(tool.ToolTest):
         run = posenc("extend", "qwen3-8b", "--to", 131072)
         self.assertEqual((run.code, run.err), (0, ""))
         self.assert_page(run.out)
-        self.assertIn("recommended: yarn\n", run.out)
+        self.assertIn("recommended: YaRN\n", run.out)
+        self.assertIn("by YaRN it is 0", run.out)
+        self.assertNotIn("by yarn", run.out)
+        self.assertIn("config.json, transformers 4 (JSON patch, RFC 6902): [{\"op\"", run.out)
         self.assertIn("--set rope_scaling=yarn,factor=3.2,original=40960", run.out)
 
     def test_what_cannot_be_asked(self):

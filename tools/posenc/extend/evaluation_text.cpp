@@ -53,7 +53,12 @@ std::string evaluation_text(const Evaluation& evaluation, const ExtensionStudy& 
   const auto beyond = [&](const WayMeasured& way) { return loss_beyond(evaluation, way, study.from); };
   const auto best = std::ranges::min_element(evaluation.ways, {}, beyond);
   if (best != evaluation.ways.end() && std::isfinite(beyond(*best))) {
-    out += formatted("\nleast loss beyond {} tokens: {}, {:.3f}\n", study.from, best->way, beyond(*best));
+    out += formatted("\nleast loss beyond {} tokens: {}, {:.3f}", study.from, best->way, beyond(*best));
+    const auto recommended = std::ranges::find(evaluation.ways, study.recommended, &WayMeasured::way);
+    if (recommended != evaluation.ways.end() && recommended != best) {
+      out += formatted("; {}, which the frequencies recommend, {:.3f}", recommended->way, beyond(*recommended));
+    }
+    out += '\n';
   }
   return out;
 }
