@@ -15,6 +15,7 @@ using io::JsonLayout;
 using io::JsonWriter;
 
 constexpr double kBytesOfNumber = 2.0;
+constexpr std::int64_t kFirstLength = 1024;  // tokens, where curves begin
 
 // Cross attention keeps what an encoder gave, once; its length is another.
 bool caches(const LayerPlan& layer) { return layer.kind == LayerKind::attention && !layer.kv_from; }
@@ -35,6 +36,10 @@ double kept_tokens(const LayerPlan& layer, std::int64_t length) {
   // Besides its window, keys that are made of so many tokens each.
   const std::int64_t made = layer.compression && kept < length ? length / *layer.compression : 0;
   return static_cast<double>(kept + made);
+}
+
+double bytes_of(const LayerPlan& layer, std::int64_t length) {
+  return kBytesOfNumber * static_cast<double>(numbers_of_token(layer)) * kept_tokens(layer, length);
 }
 
 // Whether no query sees what comes after it; of a mask of another kind its words say so first.
@@ -58,7 +63,7 @@ bool decodes(const Stack& stack) {
 
 }  // namespace
 
-void write_cache(JsonWriter& json, const LayerPlan& layer) {
+void write_cache(JsonWriter& json, const Stack& stack, const LayerPlan& layer, const Lengths& lengths) {
   if (layer.kind != LayerKind::attention || !is_causal(layer.mask)) {
     json.null();
     return;
@@ -70,19 +75,25 @@ void write_cache(JsonWriter& json, const LayerPlan& layer) {
   most ? json.value(*most) : json.null();
   json.key("shared_from");
   layer.kv_from ? json.value(*layer.kv_from) : json.null();
+  json.key("bytes");
+  json.begin_array(JsonLayout::line);
+  if (caches(layer) && decodes(stack)) {
+    for (const std::int64_t length : doubling(kFirstLength, lengths.target)) json.value(bytes_of(layer, length));
+  }
+  json.end_array();
   json.end_object();
 }
 
 std::vector<CacheSize> cache_sizes(const Plan& plan, const Lengths& lengths) {
   std::vector<CacheSize> out;
   if (!std::ranges::any_of(plan.stacks, decodes)) return out;
-  for (const std::int64_t length : doubling(1024, lengths.target)) {
+  for (const std::int64_t length : doubling(kFirstLength, lengths.target)) {
     CacheSize size{.tokens = length};
     for (const Stack& stack : plan.stacks) {
       if (!decodes(stack)) continue;
       for (const LayerPlan& layer : stack.layers) {
         if (!caches(layer)) continue;
-        size.bytes += kBytesOfNumber * static_cast<double>(numbers_of_token(layer)) * kept_tokens(layer, length);
+        size.bytes += bytes_of(layer, length);
       }
     }
     out.push_back(size);

@@ -73,7 +73,7 @@ void write_kind(JsonWriter& json, const Plan& plan, std::size_t stack, const Kin
   json.key("query_scale");
   write_query_scale(json, layer, lengths);
   json.key("cache");
-  write_cache(json, layer);
+  write_cache(json, plan.stacks[stack], layer, lengths);
   json.end_object();
 }
 

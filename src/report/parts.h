@@ -101,8 +101,9 @@ void write_mask(io::JsonWriter& json, const LayerPlan& layer);
 // The query scale by position; null without one.
 void write_query_scale(io::JsonWriter& json, const LayerPlan& layer, const Lengths& lengths);
 
-// What a layer caches: numbers for each token, tokens that it keeps at most, whose cache it shares; null where nothing.
-void write_cache(io::JsonWriter& json, const LayerPlan& layer);
+// What a layer caches: numbers for each token, tokens that it keeps at most, whose cache it shares, bytes at the lengths
+// of the whole model's cache; null where nothing.
+void write_cache(io::JsonWriter& json, const Stack& stack, const LayerPlan& layer, const Lengths& lengths);
 
 // Bytes of the whole model's cache by length, in 16 bits a number, and the numbers behind them.
 struct CacheSize {

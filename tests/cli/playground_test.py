@@ -135,6 +135,30 @@ class PlaygroundTest(unittest.TestCase):
         self.assertIn("linear scaling x4", self.findings())
         self.assertIn("base 1000000", self.findings())
 
+        self.assertEqual((self.by_id("rule").get_property("value"), self.by_id("factor-shown").text, self.by_id("base-shown").text),
+                         ("linear", "4", "1000000"))
+        self.assertEqual((self.by_id("factor").get_property("value"), self.by_id("base").get_property("value")), ("2", "6"))
+
+    def test_a_link_has_the_file_or_says_which_it_was(self):
+        def link_of(config):
+            self.driver.execute_script(
+                "const data = new DataTransfer(); data.items.add(new File([arguments[0]], 'dropped.json'));"
+                "dispatchEvent(new DragEvent('drop', { dataTransfer: data }))", json.dumps(config))
+            WebDriverWait(self.driver, 60).until(lambda driver: f"base {config['rope_theta']}" in self.findings())
+            return self.driver.execute_script("return location.hash")
+        self.open(link_of({**tool.SMALL, "rope_theta": 4321}))
+        self.assertIn("base 4321", self.findings())
+        # Of a text that grew too long for a link no older one is kept.
+        self.open(link_of({**tool.SMALL, "rope_theta": 5432, "more": "x" * 6000}))
+        self.assertIn("The link is of dropped.json, which no link can hold", self.refusal())
+
+    def test_what_could_not_be_read_leaves_a_page_that_says_so(self):
+        shown = "return [getComputedStyle(document.getElementById('models')).opacity, !document.getElementById('stale').hidden]"
+        self.assertEqual(self.driver.execute_script(shown), ["1", False])
+        self.driver.execute_script("const t = document.getElementById('text'); t.value = '{'; t.dispatchEvent(new Event('input'))")
+        self.refusal()
+        self.assertEqual(self.driver.execute_script(shown), ["0.45", True])
+
     def test_of_a_large_gguf_file_the_header_is_read(self):
         path = pathlib.Path(self.folder.name) / "model.gguf"
         def text(value):

@@ -103,11 +103,14 @@ class PageTest(unittest.TestCase):
                     self.assert_shows(self.chart("wavelengths"), pairs, rotation["wavelength"])
                 tables = rotation["tables"]
                 self.assert_shows(self.chart("tables"), tables["position"], tables["float32"], tables["bfloat16"])
-                self.assert_shows(self.chart("cache"), [c["tokens"] for c in model["cache"]], [c["bytes"] for c in model["cache"]])
+                self.assert_shows(self.chart("cache"), [c["tokens"] for c in model["cache"]], [c["bytes"] for c in model["cache"]],
+                                  *(kind["cache"]["bytes"] for kind in model["stacks"][0]["kinds"]))
                 facts = [[cell.get_attribute("textContent") for cell in row.find_elements(By.TAG_NAME, "td")]
                          for row in self.driver.find_elements(By.CSS_SELECTOR, "table.facts tbody tr")]
                 wanted = [[f["fact"], f["words"], f["from"] or ""] for f in kind["facts"]]
                 self.assertEqual(facts, [f for f in wanted if f[1] != "none"] + [f for f in wanted if f[1] == "none"])
+                tips = [row.get_attribute("title") for row in self.driver.find_elements(By.CSS_SELECTOR, "table.facts tbody tr")]
+                self.assertIn(f"heads: /num_attention_heads of {arguments[0]}", tips)
                 folded = self.driver.find_element(By.XPATH, "//summary[contains(., 'facts that are none')]/..")
                 self.assertEqual((folded.get_attribute("open"), len(folded.find_elements(By.CSS_SELECTOR, "tbody tr"))),
                                  (None, sum(f[1] == "none" for f in wanted)))
@@ -121,6 +124,16 @@ class PageTest(unittest.TestCase):
         bias = kind["biases"][0]
         self.assert_shows(self.chart("bias"), bias["distance"], *bias["heads"])
         self.assertEqual(len(bias["heads"]), 4)
+        self.assertEqual(self.chart("bias").find_element(By.TAG_NAME, "h4").text, "ALiBi, by distance")
+        self.assertEqual(self.driver.find_element(By.CSS_SELECTOR, ".kinds button").text, "A: 2 \u00d7 ALiBi, causal")
+        # Cell by cell of the matrix, from its last: a query and the key before it.
+        matrix = self.driver.find_element(By.CSS_SELECTOR, "svg.matrix")
+        matrix.send_keys(Keys.ARROW_LEFT)
+        self.assertEqual(self.tip(), "query 47, key 47\n0")
+        matrix.send_keys(Keys.ARROW_LEFT)
+        self.assertEqual(self.tip(), f"query 47, key 46\n{bias['heads'][0][1]:.4g}")
+        matrix.send_keys(Keys.ARROW_UP, Keys.ARROW_UP)
+        self.assertEqual(self.tip(), "query 45, key 46\nnot seen")
         self.assert_quiet()
 
     def test_pointer_and_keyboard_tell_values(self):
@@ -151,6 +164,9 @@ class PageTest(unittest.TestCase):
         link = self.driver.execute_script("return location.hash")
         stack = self.open("gemma-3-4b", hash=link)["models"][0]["stacks"][0]
         self.assertEqual(self.open_kind(stack)["name"], "A")
+        # In the address of the open page, too.
+        self.driver.execute_script("location.hash = '#m0s0=1'")
+        WebDriverWait(self.driver, 5).until(lambda driver: self.open_kind(stack)["name"] == "B")
         self.assert_quiet()
 
     def test_the_odd_layers_are_open_at_first_and_what_is_odd_of_them_stands_above(self):
@@ -184,6 +200,14 @@ class PageTest(unittest.TestCase):
                 self.chart("wavelengths")))
             self.assertEqual(len(boxes), 2)
             self.assertLessEqual(boxes[0][0] + boxes[0][1], boxes[1][0] + 2, factor)
+
+    def test_the_name_of_a_line_at_the_top_does_not_touch_the_axis_name(self):
+        """Where all wavelengths are shorter than the length looked at, its line is the highest."""
+        self.open("-", stdin=json.dumps({**tool.SMALL, "rope_theta": 10.0}).encode())
+        boxes = [self.driver.execute_script("const b = arguments[0].getBBox(); return [b.y, b.y + b.height]", text)
+                 for text in self.chart("wavelengths").find_elements(By.XPATH, ".//*[text()='tokens a turn' or starts-with(text(), 'looked at')]")]
+        self.assertEqual(len(boxes), 2)
+        self.assertLessEqual(sorted(boxes)[0][1], sorted(boxes)[1][0] + 2)
 
     def test_of_pictures_no_length_of_text_is_told(self):
         model = {"model_type": "qwen2_vl", "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 64,
@@ -224,6 +248,14 @@ class PageTest(unittest.TestCase):
                 "i.dispatchEvent(new Event('input')); return document.querySelector('.visible').textContent", query)
             low = max(0, query - mask["past"])
             self.assertEqual(words, f"Query {query} (orange) sees {query - low + 1} of {model['length']} keys (blue): {low} to {query}.")
+        # On the bar itself the query is dragged.
+        bar = self.driver.find_element(By.CSS_SELECTOR, "svg.see")
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", bar)
+        drag = ActionChains(self.driver)
+        drag.move_to_element(bar).click_and_hold().move_by_offset(-bar.rect["width"] // 4, 0).release().move_by_offset(20, 0).perform()
+        query = int(self.driver.find_element(By.CSS_SELECTOR, ".visible").text.split()[1])
+        self.assertAlmostEqual(query / model["length"], 0.25, delta=0.01)
+        self.assertIn(f"m0s0q={query}", self.driver.execute_script("return location.hash"))
         self.open("gemma-3-4b", hash="#m0s0q=77")
         self.assertIn("Query 77 ", self.driver.find_element(By.CSS_SELECTOR, ".visible").text)
         for hash in ("#m0s0=99&m0s0q=-1", "#m0s0=x&%%%", "#m0s0q=1e999"):

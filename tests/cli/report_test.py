@@ -121,6 +121,10 @@ class Numbers(tool.ToolTest):
         for size in model["cache"]:
             expected = 2 * 4 * (256 + 256) * (29 * min(size["tokens"], 1024) + 5 * size["tokens"])
             self.assertEqual(size["bytes"], expected)
+        # Of one layer of each kind, by the same lengths.
+        lengths = [size["tokens"] for size in model["cache"]]
+        self.assertEqual([kind["cache"]["bytes"] for kind in model["stacks"][0]["kinds"]],
+                         [[2 * 4 * (256 + 256) * min(n, most) for n in lengths] for most in (1024, math.inf)])
         self.assertEqual(numbers("bert-base")["models"][0]["cache"], [])
         # Towers and encoders keep nothing for the next token, whatever their masks.
         text = {**tool.SMALL, "model_type": "qwen2_5_vl", "rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]},

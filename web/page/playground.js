@@ -64,6 +64,8 @@ class Library {
 const NONE = new Uint8Array();
 const FIRST_PART = 4 << 20, LARGEST_PART = 512 << 20;
 const LONGEST_LINK = 6000;
+// What the slider's factor is called by a rule, behind what else it must have.
+const RULES = { linear: "factor", ntk: "alpha", dynamic: "factor", yarn: "factor", llama3: "low_freq_factor=1,high_freq_factor=4,factor" };
 const byId = (id) => document.getElementById(id);
 
 let library;
@@ -76,6 +78,8 @@ function show() {
   const original = byId("against").checked ? file.original : NONE;
   const [status, answer] = library.call("read", file.bytes, encode(file.name), encode(set), length, 0, original);
   byId("refused").textContent = status === 0 ? "" : answer;
+  byId("stale").hidden = status === 0;
+  byId("models").classList.toggle("stale", status !== 0);
   if (status !== 0) return;
   showPage(JSON.parse(answer));
   choose("set", set);
@@ -86,6 +90,13 @@ function show() {
 function soon() {
   clearTimeout(timer);
   timer = setTimeout(show, 120);
+}
+
+// What a link can hold of a file: its text where that is short, else its name.
+function linkFile(name, text) {
+  for (const key of ["model", "config", "file"]) state.delete(key);
+  if (text !== null && text.length <= LONGEST_LINK) choose("config", text);
+  else choose("file", name);
 }
 
 // `bytes`: those of the file, of which the text is what can be shown.
@@ -105,15 +116,13 @@ function openPreset(name) {
   let text = answer;
   try { text = JSON.stringify(JSON.parse(answer), null, 1); } catch { /* as it is */ }
   byId("preset").value = name;
+  for (const key of ["config", "file"]) state.delete(key);
   choose("model", name);
-  state.delete("config");
   showText(name, text);
 }
 
 // Of a file of any size no more than its header is read.
 async function openFile(given) {
-  state.delete("model");
-  state.delete("config");
   byId("preset").value = "";
   const magic = new TextDecoder("latin1").decode(await given.slice(0, 4).arrayBuffer());
   if (magic !== "GGUF") {
@@ -121,7 +130,9 @@ async function openFile(given) {
       byId("refused").textContent = `${given.name} is ${bytes(given.size)} and no GGUF file: a config.json is meant`;
       return;
     }
-    showText(given.name, await given.text(), new Uint8Array(await given.arrayBuffer()));
+    const text = await given.text();
+    linkFile(given.name, text);
+    showText(given.name, text, new Uint8Array(await given.arrayBuffer()));
     return;
   }
   for (let size = FIRST_PART; ; size *= 4) {
@@ -129,6 +140,7 @@ async function openFile(given) {
     const [status] = library.call("read", part, encode(given.name), NONE, 0, 0, NONE);
     if (status !== 0 && size < given.size && size * 4 <= LARGEST_PART) continue;
     file = { name: given.name, bytes: part, original: part };
+    linkFile(given.name, null);
     byId("text").value = `${given.name}: a GGUF file, whose keys are not shown here`;
     byId("text").disabled = true;
     show();
@@ -142,12 +154,25 @@ function setWord(word, value) {
   soon();
 }
 
+// The sliders where the words that are set have them.
+function placeSliders() {
+  const lines = byId("set").value.split("\n");
+  const of = (word) => lines.find((line) => line.startsWith(`${word}=`))?.slice(word.length + 1);
+  const rule = of("rope_scaling")?.split(",") ?? [""];
+  const factor = Number(rule.find((part) => part.startsWith(`${RULES[rule[0]]?.split(",").at(-1)}=`))?.split("=")[1] ?? 4);
+  byId("rule").value = rule[0];
+  byId("factor").value = Math.log2(factor);
+  byId("factor-shown").textContent = String(factor);
+  if (of("base") === undefined) return;
+  byId("base").value = Math.log10(Number(of("base")));
+  byId("base-shown").textContent = of("base");
+}
+
 function sliders() {
   const rule = byId("rule").value;
   const factor = Number((2 ** Number(byId("factor").value)).toPrecision(3));
   byId("factor-shown").textContent = String(factor);
-  const takes = { linear: "factor", ntk: "alpha", dynamic: "factor", yarn: "factor" }[rule];
-  setWord("rope_scaling", rule === "" ? null : takes ? `${rule},${takes}=${factor}` : rule);
+  setWord("rope_scaling", rule === "" ? null : RULES[rule] ? `${rule},${RULES[rule]}=${factor}` : rule);
   const base = Number(byId("base").value);
   const isSet = base > Number(byId("base").min);
   const shown = Number((10 ** base).toPrecision(3));
@@ -163,7 +188,7 @@ async function begin() {
   byId("file").addEventListener("change", () => { if (byId("file").files.length) openFile(byId("file").files[0]); });
   byId("text").addEventListener("input", () => {
     file.bytes = encode(byId("text").value);
-    if (byId("text").value.length <= LONGEST_LINK) choose("config", byId("text").value);
+    linkFile(file.name, byId("text").value);
     soon();
   });
   for (const id of ["length", "set", "against"]) byId(id).addEventListener("input", soon);
@@ -178,15 +203,15 @@ async function begin() {
   byId("set").value = state.get("set") ?? "";
   byId("length").value = state.get("length") ?? "";
   byId("against").checked = state.get("against") === "1";
-  byId("factor-shown").textContent = "4";
-  const config = state.get("config");
+  placeSliders();
+  const config = state.get("config"), absent = state.get("file");
   openPreset(names.includes(state.get("model")) ? state.get("model") : "llama-3.1-8b");
   if (config) {
     byId("text").value = config;
     file.bytes = encode(config);
-    choose("config", config);
+    linkFile(file.name, config);
     show();
-  }
+  } else if (absent) byId("refused").textContent = `The link is of ${absent}, which no link can hold: drop that file here.`;
   document.body.dataset.ready = "yes";
 }
 

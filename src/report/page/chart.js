@@ -12,7 +12,11 @@ function scaleOf(values, log, from, to) {
   return Object.assign(scale, { low, high, log, holds: (v) => v !== null && (!log || v > 0) });
 }
 
-function ticksOf(scale) {
+function ticksOf(scale, ofBytes) {
+  if (ofBytes) {
+    const first = Math.ceil(Math.log2(scale.low) - 1e-9), last = Math.floor(Math.log2(scale.high) + 1e-9);
+    return range(last - first + 1).filter((n) => n % Math.max(1, Math.ceil((last - first) / 5)) === 0).map((n) => 2 ** (first + n));
+  }
   if (scale.log) {
     const first = Math.ceil(Math.log10(scale.low) - 1e-9), last = Math.floor(Math.log10(scale.high) + 1e-9);
     const step = Math.max(1, Math.ceil((last - first) / 6));
@@ -55,12 +59,12 @@ function table(columns) {
 }
 
 // Named lines across a chart. A name stands above its line, on the left, where wavelengths are short; below it where the
-// next line is so near that the names would touch.
+// next line is so near that the names would touch, or the name of the axis.
 function limitLines(limits, yScale) {
   const NAME = 16;
   const placed = limits.map((limit) => ({ ...limit, at: yScale(limit.y) })).sort((a, b) => a.at - b.at);
   return placed.flatMap(({ name, at }, n) => {
-    const isBelow = n > 0 && at - placed[n - 1].at < NAME;
+    const isBelow = at - (n > 0 ? placed[n - 1].at : TOP - 10) < NAME;
     return [element("line", { class: "limit", x1: LEFT, x2: WIDTH - RIGHT, y1: at, y2: at }),
       element("text", { class: "limit-name", x: LEFT + 6, y: isBelow ? at + NAME - 3 : at - 4 }, name)];
   });
@@ -74,7 +78,7 @@ function shareScales(numbers) {
   if (!numbers.comparison) return;
   const add = (name, values) => shared.set(name, [...(shared.get(name) ?? []), ...values]);
   for (const model of numbers.models) {
-    add("cache", model.cache.map((c) => c.bytes));
+    add("cache", [model.cache.map((c) => c.bytes), ...layerCaches(model).map((curve) => curve.values)].flat());
     for (const rotation of model.stacks.flatMap((stack) => stack.kinds).flatMap((kind) => kind.rotations)) {
       if (!rotation.by_time) continue;
       add("wavelengths", [rotation.wavelength, rotation.unscaled ? rotation.unscaled.wavelength : [], model.length].flat());
@@ -84,9 +88,9 @@ function shareScales(numbers) {
   }
 }
 
-// {title, caption, x: {name, values, log}, y: {name, log, tick}, curves: [{name, values, kind, dashed, dots, marked, parts}],
+// {title, caption, x: {name, values, log}, y: {name, log, tick, bytes}, curves: [{name, values, kind, dashed, dots, marked, parts}],
 //  limits: [{name, y}]}. marked: places in `values` that get a ring. parts: the name of the line that each value is of.
-// tick: a value of the axis that is named in any case.
+// tick: a value of the axis that is named in any case. bytes: whether the values are bytes.
 function chart(of) {
   const xs = of.x.values;
   const all = of.curves.flatMap((curve) => curve.values);
@@ -98,10 +102,11 @@ function chart(of) {
     parts.push(element("line", { class: "grid", x1: at, x2: at, y1: TOP, y2: HEIGHT - BOTTOM }),
       element("text", { x: at, y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" }, tickName(t)));
   }
-  for (const t of withTick(ticksOf(yScale), of.y.tick, yScale)) {
+  const words = of.y.bytes ? bytes : short;
+  for (const t of withTick(ticksOf(yScale, of.y.bytes), of.y.tick, yScale)) {
     const at = yScale(t);
     parts.push(element("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: at, y2: at }),
-      element("text", { x: LEFT - 6, y: at + 4, "text-anchor": "end" }, tickName(t)));
+      element("text", { x: LEFT - 6, y: at + 4, "text-anchor": "end" }, of.y.bytes ? bytes(t).replace(/i?B$/, "") : tickName(t)));
   }
   parts.push(element("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 6, "text-anchor": "middle" }, of.x.name),
     element("text", { x: LEFT, y: TOP - 10 }, of.y.name));
@@ -139,7 +144,7 @@ function chart(of) {
     cursor.setAttribute("visibility", "visible");
     const box = svg.getBoundingClientRect();
     const lines = [`${of.x.name}: ${short(xs[at])}`,
-      ...of.curves.slice(0, 12).map((c) => `${c.name}: ${short(c.values[at])}${(c.marked ?? []).includes(at) ? " (beyond)" : ""}`)];
+      ...of.curves.slice(0, 12).map((c) => `${c.name}: ${words(c.values[at])}${(c.marked ?? []).includes(at) ? " (beyond)" : ""}`)];
     showTip(lines.join("\n"), clientX ?? box.left + x / WIDTH * box.width, clientY ?? box.top + box.height / 3);
   };
   const leave = () => { cursor.setAttribute("visibility", "hidden"); hideTip(); };

@@ -39,6 +39,16 @@ function bytes(n) {
   return `${Number(n.toPrecision(4))} ${units[unit]}`;
 }
 
+// What the field calls a rule or a score term that JSON has a word for.
+const FIELD_NAMES = { linear: "linear scaling", ntk: "NTK scaling", dynamic: "dynamic NTK", qwen_ntk: "Qwen's dynamic NTK", yarn: "YaRN",
+  longrope: "LongRoPE", llama3: "Llama 3's rule", proportional: "p-RoPE", factors: "a list of factors", alibi: "ALiBi", t5: "T5's bias",
+  clipped: "a bias by clipped distance", grid: "a bias by place in a window", kerple: "KERPLE", fire: "FIRE", sandwich: "Sandwich",
+  mlp: "a perceptron of the distance", shaw: "Shaw's vectors", transformer_xl: "Transformer-XL's vectors", xlnet: "XLNet's vectors",
+  deberta: "DeBERTa's vectors", decomposed_hw: "vectors by rows and columns", contextual: "CoPE", forget: "forget gates (FoX)",
+  distance_logits: "logits by distance" };
+
+function fieldName(word) { return FIELD_NAMES[word] ?? word; }
+
 const tip = document.getElementById("tip");
 
 function showTip(text, x, y) {
@@ -57,6 +67,9 @@ function hideTip() { tip.hidden = true; }
 // ---- the address after #: what is chosen, so that a link restores it ----
 
 const state = new Map(new URLSearchParams(location.hash.slice(1)));
+
+// Another link, put into the address of the page that is open.
+addEventListener("hashchange", () => { if (location.hash.includes("=")) location.reload(); });
 
 function choose(key, value) {
   state.set(key, String(value));

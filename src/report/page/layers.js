@@ -70,9 +70,9 @@ function summary(kind) {
   const main = kind.rotations.findIndex((r) => r.role === "main");
   if (main >= 0) {
     const rule = kind.rotations[main].scaling.split(",")[0];
-    words.push(`rotates by base ${factOf(kind, `rotate/${main}/base`)}${rule === "none" ? "" : `, ${rule}`}`);
+    words.push(`rotates by base ${factOf(kind, `rotate/${main}/base`)}${rule === "none" ? "" : `, ${fieldName(rule)}`}`);
   } else if (kind.mask && kind.kind === "attention") {
-    words.push(kind.biases.length ? kind.biases.map((b) => b.kind).join(" and ") : "does not rotate");
+    words.push(kind.biases.length ? kind.biases.map((b) => fieldName(b.kind)).join(" and ") : "does not rotate");
   }
   const mask = kind.mask;
   if (mask.chunk !== null) words.push(`chunks of ${mask.chunk}`);
@@ -93,10 +93,16 @@ function pathCode(path) {
   return element("code", {}, path.split(/(?<=[/_])/).flatMap((part, n) => (n ? [element("wbr"), part] : [part])));
 }
 
-function factTable(facts) {
+// What a pointer on a fact is told: its file and key, or its default.
+function factTip(fact, file) {
+  if (fact.from === null) return fact.fact;
+  return `${fact.fact}: ${/^(default|set): /.test(fact.from) ? fact.from : `${fact.from} of ${file}`}`;
+}
+
+function factTable(facts, file) {
   return element("div", { class: "wide" }, element("table", { class: "facts" },
     element("thead", {}, element("tr", {}, ["fact", "value", "where it comes from"].map((h) => element("th", { scope: "col" }, h)))),
-    element("tbody", {}, facts.map((fact) => element("tr", { title: fact.from ? `${fact.fact}: from ${fact.from}` : fact.fact },
+    element("tbody", {}, facts.map((fact) => element("tr", { title: factTip(fact, file) },
       element("td", {}, pathCode(fact.fact)),
       element("td", {}, fact.words),
       element("td", { class: "quiet" }, fact.from === null ? "" : pathCode(origin(fact.from))))))));
@@ -144,7 +150,15 @@ function windowView(model, stack, kind, key) {
       element("rect", { class: "k1", x: Math.min(997, x(query)), y: 6, width: 3, height: 44 }));
     words.textContent = `Query ${query} (orange) sees ${high - low + 1} of ${length} keys (blue): ${low} to ${high}.`;
   };
-  input.addEventListener("input", () => { choose(key, input.value); draw(); });
+  const look = () => { choose(key, input.value); draw(); };
+  input.addEventListener("input", look);
+  const drag = (event) => {
+    if (!event.buttons) return;
+    const box = svg.getBoundingClientRect();
+    input.value = Math.floor((event.clientX - box.left) / box.width * length);
+    look();
+  };
+  for (const kind of ["pointerdown", "pointermove"]) svg.addEventListener(kind, drag);
   draw();
   return element("figure", { "data-chart": "visible" }, element("h4", {}, "What a query sees"), svg, input, words,
     mask.compression !== null

@@ -82,6 +82,13 @@ function keyList(title, keys) {
     element("div", {}, element("p", {}, keys.map((key) => [element("code", {}, key), " "]).flat()))) : null;
 }
 
+// Bytes that one layer of each kind keeps, by length.
+function layerCaches(model) {
+  const stacks = model.stacks.filter((stack) => stack.kinds.some((kind) => kind.cache?.bytes.length));
+  return stacks.flatMap((stack) => stack.kinds.flatMap((kind, n) => kind.cache?.bytes.length
+    ? [{ name: `a layer of ${stacks.length > 1 ? `${stack.name} ` : ""}${kind.name}`, values: kind.cache.bytes, kind: n, dashed: true }] : []));
+}
+
 function modelView(model, m, numbers) {
   const side = m === numbers.models.length - 1 ? "b" : "a";
   const comparison = m === 0 || side === "b" ? numbers.comparison : null;
@@ -96,10 +103,11 @@ function modelView(model, m, numbers) {
     model.findings.map((f) => element("li", { "data-about": f.about }, element("b", {}, `${f.about}: `), f.text))));
   model.stacks.forEach((stack, s) => stacks.append(stackView(model, stack, `m${m}s${s}`, differing(comparison, model, stack, side))));
   if (model.cache.length > 1) {
-    rest.append(element("div", { class: "charts" }, chart({ name: "cache", title: "KV cache of the whole model, 16 bits a number",
-      x: { name: "tokens", values: model.cache.map((c) => c.tokens), log: true }, y: { name: "bytes", log: true },
-      curves: [{ name: "bytes", values: model.cache.map((c) => c.bytes), kind: 4, dots: true }],
-      caption: `${bytes(model.cache.at(-1).bytes)} at ${model.cache.at(-1).tokens} tokens.` })));
+    const whole = model.cache.map((c) => c.bytes);
+    rest.append(element("div", { class: "charts" }, chart({ name: "cache", title: "KV cache, 16 bits a number",
+      x: { name: "tokens", values: model.cache.map((c) => c.tokens), log: true }, y: { name: "bytes", log: true, bytes: true },
+      curves: [{ name: "the whole model", values: whole, kind: 4, dots: true }, ...layerCaches(model)],
+      caption: `${bytes(whole.at(-1))} at ${model.cache.at(-1).tokens} tokens.` })));
   }
   rest.append(element("h3", {}, "What is odd in the files"));
   rest.append(model.warnings.length

@@ -61,9 +61,9 @@ function rotationCharts(model, rotation) {
 }
 
 function biasCharts(bias, key) {
-  if (!bias.heads.length) return [element("p", {}, `${bias.kind}: ${bias.numbers}.`)];
+  if (!bias.heads.length) return [element("p", {}, `${fieldName(bias.kind)}: ${bias.numbers}.`)];
   const shown = bias.heads.map((values, head) => ({ name: bias.heads.length > 1 ? `head ${head}` : bias.numbers, values, kind: head }));
-  const out = [chart({ name: "bias", title: `${bias.kind} by distance`, x: { name: "distance, query less key", values: bias.distance },
+  const out = [chart({ name: "bias", title: `${fieldName(bias.kind)}, by distance`, x: { name: "distance, query less key", values: bias.distance },
     y: { name: bias.numbers }, curves: shown,
     caption: bias.heads.length > 8 ? `${bias.heads.length} heads; under the pointer the first 12, in the table all.` : "" })];
   out.push(matrix(bias, key));
@@ -76,7 +76,9 @@ function matrix(bias, key) {
   const by = new Map(bias.distance.map((d, n) => [d, n]));
   const select = element("select", { "aria-label": "Head" }, bias.heads.map((_, head) => element("option", { value: head }, `head ${head}`)));
   select.value = String(chosen(key, 0, bias.heads.length - 1, 0));
-  const svg = element("svg", { viewBox: `0 0 ${side} ${side}`, class: "matrix", role: "img", "aria-label": "Bias by query, downwards, and key" });
+  const svg = element("svg", { viewBox: `0 0 ${side} ${side}`, class: "matrix", tabindex: 0, role: "img",
+    "aria-label": "Bias by query, downwards, and key. Arrow keys go from cell to cell; the table by distance has all numbers." });
+  const mark = element("rect", { class: "mark", width: 1, height: 1, visibility: "hidden" });
   const draw = () => {
     const values = bias.heads[Number(select.value)];
     const finite = values.filter((_, n) => Math.abs(bias.distance[n]) < side);
@@ -90,15 +92,28 @@ function matrix(bias, key) {
         shades[shade] += `M${j} ${i}h1v1h-1z`;
       }
     }
-    svg.replaceChildren(...shades.map((d, s) => element("path", { class: "k0", d, stroke: "none", "fill-opacity": (s + 1) / 16, "stroke-width": 0 })));
+    svg.replaceChildren(...shades.map((d, s) => element("path", { class: "k0", d, stroke: "none", "fill-opacity": (s + 1) / 16, "stroke-width": 0 })), mark);
   };
+  const show = (i, j, x, y) => {
+    const n = by.get(i - j);
+    showTip(`query ${i}, key ${j}\n${n === undefined ? "not seen" : short(bias.heads[Number(select.value)][n])}`, x, y);
+  };
+  const cell = [side - 1, side];  // of the keyboard, just behind the last key at first
+  svg.addEventListener("keydown", (event) => {
+    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    step.forEach((by, axis) => { cell[axis] = Math.max(0, Math.min(side - 1, cell[axis] + by)); });
+    for (const [name, value] of [["y", cell[0]], ["x", cell[1]], ["visibility", "visible"]]) mark.setAttribute(name, value);
+    const box = svg.getBoundingClientRect();
+    show(...cell, box.left + (cell[1] + 0.5) / side * box.width, box.top + (cell[0] + 0.5) / side * box.height);
+  });
   svg.addEventListener("pointermove", (event) => {
     const box = svg.getBoundingClientRect();
-    const j = Math.floor((event.clientX - box.left) / box.width * side), i = Math.floor((event.clientY - box.top) / box.height * side);
-    const n = by.get(i - j);
-    showTip(`query ${i}, key ${j}\n${n === undefined ? "not seen" : short(bias.heads[Number(select.value)][n])}`, event.clientX, event.clientY);
+    show(Math.floor((event.clientY - box.top) / box.height * side), Math.floor((event.clientX - box.left) / box.width * side), event.clientX, event.clientY);
   });
   svg.addEventListener("pointerleave", hideTip);
+  svg.addEventListener("blur", () => { mark.setAttribute("visibility", "hidden"); hideTip(); });
   select.addEventListener("change", () => { choose(key, select.value); draw(); });
   draw();
   return element("figure", { "data-chart": "matrix" }, element("h4", {}, "By query (down) and key"), svg, bias.heads.length > 1 ? select : null);
@@ -128,8 +143,8 @@ function kindView(model, stack, kind, key) {
     element("p", { class: "quiet" }, summary(kind)), cache,
     element("div", { class: "charts" }, charts),
     element("details", { open: true }, element("summary", {}, "All facts, and where each comes from"),
-      factTable(kind.facts.filter((fact) => fact.words !== "none")),
-      nothing.length ? element("details", {}, element("summary", {}, `What these layers have not: ${nothing.length} facts that are none`), factTable(nothing)) : null));
+      factTable(kind.facts.filter((fact) => fact.words !== "none"), model.name),
+      nothing.length ? element("details", {}, element("summary", {}, `What these layers have not: ${nothing.length} facts that are none`), factTable(nothing, model.name)) : null));
   rememberFolds(section, `${key}${kind.name}`);
   return section;
 }
