@@ -28,11 +28,12 @@ struct Extension {
   std::vector<std::string> settings;  // words of override_plan.h; none: as it is
   std::string refused;                // why this model cannot have it; empty: it can
   // The rest is 0 where it is refused.
-  std::int64_t unseen = 0;        // pairs that at `to` meet angles that they never had within `from`
-  std::int64_t kept = 0;          // pairs that turn as the unscaled rotation does, to a thousandth
-  double fastest_slower = 1.0;    // times that the fastest pair, which tells neighbours apart, turns slower
-  double slowest_slower = 1.0;    // times that the most stretched pair turns slower
-  double attention_factor = 1.0;  // of cos and sin
+  std::int64_t unseen = 0;                   // pairs that at `to` meet angles that they never had within `from`
+  std::vector<std::int32_t> unseen_pairs{};  // which these are
+  std::int64_t kept = 0;                     // pairs that turn as the unscaled rotation does, to a thousandth
+  double fastest_slower = 1.0;               // times that the fastest pair, which tells neighbours apart, turns slower
+  double slowest_slower = 1.0;               // times that the most stretched pair turns slower
+  double attention_factor = 1.0;             // of cos and sin
   // Of a softmax over `to` keys whose scores are those of independent queries and keys of variance 1 a channel, in
   // nats: ln(to) - variance / 2, exact for many keys. At `from` it is ExtensionStudy::entropy_before.
   double entropy = 0.0;

@@ -141,7 +141,8 @@ class Study {
     const Rope& rope = rope_at(plan, place_);
     const Frequencies now = check(rope, stretch_.to) ? frequencies(rope) : frequencies(rope, stretch_.to);
     const auto span = static_cast<double>(farthest(layer));
-    way.unseen = std::ssize(report::pairs_beyond(now.inv_freq, span, trained_, static_cast<double>(stretch_.from)));
+    way.unseen_pairs = report::pairs_beyond(now.inv_freq, span, trained_, static_cast<double>(stretch_.from));
+    way.unseen = std::ssize(way.unseen_pairs);
     way.attention_factor = now.attention_factor;
     for (std::size_t p = 0; p < trained_.size(); ++p) {
       if (trained_[p] == 0.0 || now.inv_freq[p] == 0.0) continue;

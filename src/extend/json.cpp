@@ -1,5 +1,6 @@
 // A study as JSON (docs/extend.md).
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "io/json/json_writer.h"
@@ -33,6 +34,8 @@ void write(io::JsonWriter& json, const Extension& way) {
   write_text(json, "refused", way.refused);
   if (way.refused.empty()) {
     json.member("unseen", way.unseen);
+    json.key("unseen_pairs");
+    json.numbers(std::span<const std::int32_t>(way.unseen_pairs));
     json.member("kept", way.kept);
     json.member("fastest_slower", way.fastest_slower);
     json.member("slowest_slower", way.slowest_slower);

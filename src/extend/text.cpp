@@ -24,6 +24,28 @@ void add_block(plan::TextLines& lines, const ExtensionStudy& study) {
   }
 }
 
+// "41-63": ascending numbers, those in a row by the first and the last.
+std::string pair_numbers(const std::vector<std::int32_t>& numbers) {
+  std::string text;
+  for (std::size_t n = 0; n < numbers.size(); ++n) {
+    const std::int32_t first = numbers[n];
+    while (n + 1 < numbers.size() && numbers[n + 1] == numbers[n] + 1) ++n;
+    text += formatted("{}{}", text.empty() ? "" : ", ", first);
+    if (numbers[n] > first) text += formatted("-{}", numbers[n]);
+  }
+  return text;
+}
+
+// Which pairs are beyond, by way.
+std::string beyond_by_way(const ExtensionStudy& study) {
+  std::string text;
+  for (const Extension& way : study.ways) {
+    if (way.unseen_pairs.empty()) continue;
+    text += formatted("{}{} {}", text.empty() ? "" : "; ", way.name, pair_numbers(way.unseen_pairs));
+  }
+  return text;
+}
+
 void add_ways(plan::TextLines& lines, const ExtensionStudy& study) {
   lines.blank();
   const bool has_given = study.entropy_of_given_before.has_value();
@@ -40,6 +62,9 @@ void add_ways(plan::TextLines& lines, const ExtensionStudy& study) {
                      (way.entropy_of_given ? formatted(" {:>8}", times(*way.entropy_of_given)) : ""));
   }
   lines.blank();
+  if (const std::string pairs = beyond_by_way(study); !pairs.empty()) {
+    lines.add(0, formatted("pairs beyond, from 0, the fastest: {}", pairs));
+  }
   lines.add(0,
             "beyond: pairs that meet angles they never had. as were: pairs that turn as without a rule. fastest, "
             "slowest: times that these pairs turn slower. factor: of cos and sin. entropy: of a softmax over all keys, "

@@ -76,6 +76,7 @@ std::string_view title(std::string_view way) {
   constexpr std::pair<std::string_view, std::string_view> kTitles[] = {
       {"linear", "linear scaling"},  {"ntk", "NTK scaling"},
       {"dynamic", "dynamic NTK"},    {"yarn", "YaRN"},
+      {"by_parts", "NTK by parts"},  {"temperature", "a temperature alone"},
       {"llama3", "Llama 3's rule"},  {"by_pair", "a factor for each pair"},
       {"self_extend", "SelfExtend"}, {"dual_chunk", "dual chunk attention"}};
   for (const auto& [name, words] : kTitles) {
@@ -100,6 +101,12 @@ std::vector<Extension> ways_of(const Rope& rope, const Stretch& stretch) {
       {formatted("rope_scaling=dynamic,factor={},original={}", factor, stretch.from)});
   add("yarn", "YaRN: NTK by parts and a sharper softmax; pairs that turn often stay (arXiv 2309.00071).",
       {formatted("rope_scaling=yarn,factor={},original={}", factor, stretch.from)});
+  // The paper's two parts, each by itself (its sections 3.2 and 3.4).
+  add("by_parts", "NTK by parts: YaRN's frequencies without its sharper softmax.",
+      {formatted("rope_scaling=yarn,factor={},original={},attention_factor=1", factor, stretch.from)});
+  add("temperature", "YaRN's sharper softmax alone: all pairs turn as without a rule.",
+      {formatted("rope_scaling=yarn,factor=1,original={},attention_factor={}", stretch.from,
+                 0.1 * std::log(factor) + 1.0)});
   add("llama3", "Llama 3's rule: by wavelength, long ones stretched, smooth between.",
       {formatted("rope_scaling=llama3,factor={},low_freq_factor=1,high_freq_factor=4,original={}", factor,
                  stretch.from)});

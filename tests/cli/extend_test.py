@@ -50,7 +50,8 @@ class Extend(tool.ToolTest):
                     else:
                         beyond = [p for p, (w, was) in enumerate(zip(now, before))
                                   if found["from"] * was < 2 * math.pi and span * w > found["from"] * was * (1 + 1e-9)]
-                        self.assertEqual(one["unseen"], len(beyond))
+                        self.assertEqual(one["unseen_pairs"], beyond)
+                    self.assertEqual(one["unseen"], len(one["unseen_pairs"]))
                     self.assertEqual(one["kept"], sum(abs(was / w - 1) < 1e-3 for w, was in zip(now, before)))
                     self.assertAlmostEqual(one["fastest_slower"], before[0] / now[0], delta=1e-12)
                     factor = layer["rotate"][0]["attention_factor"]
@@ -62,7 +63,8 @@ class Extend(tool.ToolTest):
         found = study("qwen3-8b", "--to", 131072)
         self.assertEqual((found["from"], found["pairs"], way(found, "as it is")["unseen"]), (40960, 64, 23))
         self.assertEqual({one["name"]: one["unseen"] for one in found["ways"][1:]},
-                         {"linear": 0, "ntk": way(found, "ntk")["unseen"], "dynamic": way(found, "dynamic")["unseen"], "yarn": 0,
+                         {"linear": 0, "ntk": way(found, "ntk")["unseen"], "dynamic": way(found, "dynamic")["unseen"], "yarn": 0, "by_parts": 0,
+                          "temperature": 23,
                           "llama3": way(found, "llama3")["unseen"], "by_pair": 0, "self_extend": 0,
                           "dual_chunk": 0})
         self.assertEqual(way(found, "by_pair")["kept"], 64 - 23)
@@ -98,11 +100,25 @@ class Extend(tool.ToolTest):
         not_them = {whose: why for whose, why in (reason[4:-1].split(": ", 1) for reason in reasons if reason.startswith("Not "))}
         self.assertEqual(not_them, {
             "linear scaling": "it slows the fastest pair, which tells neighbours apart, 3.2 times", "NTK scaling": "it leaves 22 pairs beyond",
+            "a temperature alone": "it leaves 23 pairs beyond",
             "dynamic NTK": "its base changes as a text grows, after keys were cached",
-            "Llama 3's rule, a factor for each pair": "the softmax stays wider", "SelfExtend, dual chunk attention": "an engine must have it"})
+            "NTK by parts, Llama 3's rule, a factor for each pair": "the softmax stays wider", "SelfExtend, dual chunk attention": "an engine must have it"})
         self.assertNotIn("replaces the file's rule", " ".join(reasons))
         self.assertIn("It replaces the file's rule, Llama 3's rule, which the weights may have been trained with.",
                       study("llama-3.1-8b", "--to", 1 << 20)["reasons"])
+
+    def test_yarns_two_parts(self):
+        """NTK by parts has its frequencies, the temperature its attention factor, and neither both."""
+        found = study("qwen3-8b", "--to", 131072)
+        yarn, by_parts, temperature = (way(found, name) for name in ("yarn", "by_parts", "temperature"))
+        same = ("unseen_pairs", "kept", "fastest_slower", "slowest_slower")
+        self.assertEqual([by_parts[key] for key in same], [yarn[key] for key in same])
+        self.assertEqual((by_parts["attention_factor"], by_parts["entropy"]), (1, way(found, "linear")["entropy"]))
+        for key in same[:2]:
+            self.assertEqual(temperature[key], found["ways"][0][key])
+        self.assertAlmostEqual(temperature["slowest_slower"], 1, delta=1e-12)
+        self.assertAlmostEqual(temperature["attention_factor"], 0.1 * math.log(131072 / 40960) + 1, delta=1e-12)
+        self.assertAlmostEqual(temperature["entropy"], yarn["entropy"], delta=1e-12)
 
     def test_a_list_for_long_texts_grows_where_it_must(self):
         """Of LongRoPE the file's own factors stay where pairs complete a turn, and the patch is one that its class reads."""
@@ -252,6 +268,7 @@ class Extend(tool.ToolTest):
         self.assert_page(run.out)
         self.assertIn("recommended: YaRN\n", run.out)
         self.assertIn("by YaRN it is 0", run.out)
+        self.assertIn("fastest: as it is 41-63; ntk 41-62; temperature 41-63\n", run.out)
         self.assertNotIn("by yarn", run.out)
         self.assertIn("config.json, transformers 4 (JSON patch, RFC 6902): [{\"op\"", run.out)
         self.assertIn("--set rope_scaling=yarn,factor=3.2,original=40960", run.out)

@@ -85,7 +85,7 @@ class Evaluate(tool.ToolTest):
         self.assert_page(whole.out)
         self.assertIn("least loss beyond 64 tokens: ", whole.out)
         lines = results.read_bytes().splitlines(keepends=True)
-        self.assertEqual(len(lines), 1 + 9 * 6 * 2)
+        self.assertEqual(len(lines), 1 + 11 * 6 * 2)
         # What stands there is not measured again; what was cut off is.
         spoilt = lines[1].replace(lines[1].split(b"[")[1].split(b",")[0], b"77.5")
         for cut in (lines[:1], lines[:40], [*lines[:40], lines[40][:25]]):

@@ -10,6 +10,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -169,8 +170,10 @@ class Evaluator::Measuring {
   }
 
   Search search(const ExtensionStudy& study) {
+    // Neither those that are no lists nor YaRN's two parts, which children of YaRN and "as it is" mix by themselves.
     const auto is_list = [](const Extension& way) {
-      return way.refused.empty() && way.name != "self_extend" && way.name != "dual_chunk";
+      constexpr std::string_view kOthers[] = {"self_extend", "dual_chunk", "by_parts", "temperature"};
+      return way.refused.empty() && std::ranges::find(kOthers, way.name) == std::end(kOthers);
     };
     if (study.ways.size() == 1) {
       throw UsageError{
