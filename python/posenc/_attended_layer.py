@@ -11,6 +11,8 @@ from . import _operators, _posenc
 from ._attention_modules import Learned, as_called, masks_itself, scales_by_index
 from ._cache_places import CachePlaces
 from ._handed import Projected, require_same_facts, require_same_sizes, scale_ratio
+from ._handed_bias import OwnBias
+from ._handed_mask import require_own_window, require_same_mask
 from ._held import NotCopied
 
 
@@ -24,10 +26,18 @@ class AttendedLayer(NotCopied):
     """The plan's layer of an attention module, its learned tables prepared once for all calls alike."""
 
     def __init__(
-        self, module: nn.Module, layer: _posenc.LayerPlan, own: _posenc.LayerPlan, weights: Learned, masks: str, angles: str
+        self,
+        module: nn.Module,
+        layer: _posenc.LayerPlan,
+        own: _posenc.LayerPlan,
+        weights: Learned,
+        masks: str,
+        angles: str,
+        own_bias: OwnBias | None,
     ) -> None:
         self.layer = as_called(module, layer)
         self.own = own  # of the model's configuration
+        self._own_bias = own_bias  # None: of a model whose plan is not known
         self.weights = weights
         self.masks = masks
         self.angles = angles  # of a rotation that is left to attention
@@ -76,6 +86,32 @@ class AttendedLayer(NotCopied):
         elif self._ratio != 1.0 and self.projected.output is not None:  # what queries were multiplied by may have changed
             scale_ratio(module, self.own, handed, query, self.projected)
         self.projected.forget()
+
+    def compare_places(
+        self,
+        module: nn.Module,
+        mask: Tensor | None,
+        bias: Tensor | None,
+        shape: tuple[int, ...],
+        key_places: Tensor | None,
+    ) -> None:
+        """ValueError where the bias, or a mask in place of which posenc takes the plan's, is not what its own plan has."""
+        if self.ranks is not None or self._own_bias is None:
+            return
+        *_, queries, keys = shape
+        first, gone = self.cache.first, self.cache.gone
+        if masks_itself(module) and first in (None, keys - queries):
+            require_own_window(module, self.own.mask, shape)
+        elif self.masks == "plan" and mask is not None:
+            require_same_mask(module, self.own.mask, mask, shape, first, gone)
+        if not gone:
+            last = keys - 1 if first is None else first + queries - 1
+            shows = None
+            if mask is not None and mask.shape[-1] == keys:
+                row = mask.detach().reshape(-1, keys if mask.dim() < 2 else mask.shape[-2], keys)[0, -1]
+                shows = row > torch.finfo(row.dtype).min / 2 if row.dtype.is_floating_point else row != 0
+            places = None if key_places is None else key_places[0]
+            self._own_bias.compare(module, bias, keys, last, shows, places)
 
     def over_ranks(self, q: Tensor, k: Tensor, v: Tensor, sizes: dict[str, int], sinks: Tensor | None) -> Tensor:
         """[batch, tokens, heads, value_dim], of tokens that lie on several ranks."""

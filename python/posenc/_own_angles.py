@@ -31,8 +31,9 @@ def require_own_angles(name: str, module: nn.Module, ropes: Mapping[str | None, 
         made = _at_one(module, among, {"layer_type": kind} if takes_type and kind is not None else {})
         if made is not None and not any(_agrees(made, rope, _off_by(module)) for rope in among):
             raise ValueError(
-                f"[use] the angles of {name} must be those of the model's configuration, but are others: it was changed after "
-                "the model was made. Say the same in a plan (plan=) or a scheme, and put the module back"
+                f"[use] the angles of {name} must be those of the model's configuration, but are others{_factors(made, among)}: "
+                f"{type(module).__name__} does not read a key of the configuration that the plan is made from (read_plan names "
+                "them), or it was changed after the model was made. Take the key out of model.config where the class is right"
             )
 
 
@@ -50,9 +51,19 @@ def require_own_tables(named_modules: Iterable[tuple[str, nn.Module]], rope: _po
         off_by = _ROUNDED_OFF_BY if table.dtype.itemsize < 4 else _OFF_BY
         if not _agrees((cos, sin), rope, off_by):
             raise ValueError(
-                f"[use] the table of angles of {name} must be that of the model's configuration, but is another: it was "
-                "changed after the model was made, or loaded from other weights"
+                f"[use] the table of angles of {name} must be that of the model's configuration, but is another: "
+                f"{type(module).__name__} does not read a key of it that the plan is made from, or the table was changed after "
+                "the model was made, or loaded from other weights"
             )
+
+
+def _factors(made: tuple[Tensor, Tensor], ropes: Iterable[_posenc.Rope]) -> str:
+    """What cos and sin are multiplied by, where the plan has another factor."""
+    has = float((made[0] ** 2 + made[1] ** 2).max().sqrt())
+    planned = [_posenc.frequencies(rope, length=2).attention_factor for rope in ropes]
+    if any(abs(has - factor) <= 1e-3 * factor for factor in planned):
+        return ""
+    return f", with an attention factor of {has:.6g} where the plan has {' or '.join(f'{factor:.6g}' for factor in planned)}"
 
 
 def _at_one(module: Any, ropes: Iterable[_posenc.Rope], named: dict[str, Any]) -> tuple[Tensor, Tensor] | None:

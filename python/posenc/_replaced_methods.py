@@ -124,8 +124,8 @@ def _bloom(module: Any, attention: Attention, given: Given) -> Any:
     q, k, v = module._reshape(module.query_key_value(hidden))
     k, v = _cached(given, "layer_past", module.layer_idx, k, v)
     places = _places_of_keys(mask, k.shape[2])
-    scale = module.inv_norm_factor
-    out, _ = attention(module, q, k, v, mask, scaling=scale, is_causal=False, key_places=places)
+    scale, alibi = module.inv_norm_factor, given["alibi"].unflatten(0, (-1, module.num_heads))
+    out, _ = attention(module, q, k, v, mask, scaling=scale, is_causal=False, key_places=places, position_bias=alibi)
     projected = module.dense(out.flatten(2))
     dropped = nn.functional.dropout(projected, p=module.hidden_dropout, training=module.training)
     return dropped + given["residual"], None
@@ -139,7 +139,8 @@ def _mpt(module: Any, attention: Attention, given: Given) -> Any:
     k, v = _cached(given, "past_key_values", module.layer_idx, k, v)
     mask = given.get("attention_mask")
     mask = None if mask is None else ~mask
-    out, _ = attention(module, q, k, v, mask, scaling=module.softmax_scale, is_causal=False)
+    bias = given.get("position_bias")
+    out, _ = attention(module, q, k, v, mask, scaling=module.softmax_scale, is_causal=False, position_bias=bias)
     return module.out_proj(out.flatten(2)), None
 
 
@@ -157,7 +158,8 @@ def _falcon(module: Any, attention: Attention, given: Given) -> Any:
         mask = mask[:, :1] > torch.finfo(mask.dtype).min / 2
         places = _places_of_keys(mask, k.shape[2])
     scale = module.inv_norm_factor
-    out, _ = attention(module, q, k, v, mask, scaling=scale, is_causal=False, key_places=places)
+    bias = given["alibi"].unflatten(0, (-1, module.num_heads)) * scale if has_alibi else None
+    out, _ = attention(module, q, k, v, mask, scaling=scale, is_causal=False, key_places=places, position_bias=bias)
     return module.dense(out.flatten(2)), None
 
 
@@ -186,7 +188,8 @@ def _deberta(module: Any, attention: Attention, given: Given) -> Any:
 def _mpnet(module: Any, attention: Attention, given: Given) -> Any:
     qkv = _by_heads(module.num_attention_heads, given["hidden_states"], module.q, module.k, module.v)
     scale = module.attention_head_size**-0.5
-    out, _ = attention(module, *qkv, given.get("attention_mask"), scaling=scale, is_causal=False)
+    mask, bias = given.get("attention_mask"), given.get("position_bias")
+    out, _ = attention(module, *qkv, mask, scaling=scale, is_causal=False, position_bias=bias)
     return (module.o(out.flatten(2)),)
 
 
@@ -219,7 +222,7 @@ METHODS: dict[str, Replaced] = {
         "forward",
         _bloom,
         ("hidden_states", "residual", "attention_mask", "layer_past"),
-        ("alibi",),
+        ("alibi",),  # compared with the plan's
         ("attention_dropout",),
     ),
     "MptAttention": Replaced(

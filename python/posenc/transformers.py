@@ -60,6 +60,7 @@ from ._carried_out import (
     require_words,
 )
 from ._forward_mode import is_transformed, refuse_duals
+from ._handed_bias import OwnBias
 from ._held import NotCopied, hold, replace
 from ._own_angles import require_own_angles, require_own_tables
 from ._read_plan import read_plan
@@ -114,8 +115,10 @@ def attention(
         return given.in_graph(module, query, key, value, attention_mask, scaling, softcap, s_aux, kwargs), None
     sizes = {"heads": query.shape[1], "kv_heads": key.shape[1]}
     sizes |= {"head_dim": query.shape[-1], "value_dim": value.shape[-1]}
-    if given is not None and given.masks == "plan":
-        attention_mask = None
+    if given is not None:
+        handed = (*query.shape[:3], key.shape[2])
+        given.compare_places(module, attention_mask, position_bias, handed, kwargs.get("key_places"))
+        attention_mask = None if given.masks == "plan" else attention_mask
     if given is not None and attention_mask is None:
         key, value = given.filled(module, query.shape[2], key, value)
     shape = (*query.shape[:3], key.shape[2])
@@ -362,7 +365,10 @@ def in_use(
                 raise ValueError(f"[use] plan must have no rotated values: {type(module).__name__} does what it has of them")
             layer = layer.replace(rotate=tuple(of.replace(scheme=change(of.rope)) for of in layer.rotate))
             learned_of = tables[name] if name in tables else learned(part.model, name, module, layer)
-            held = AttendedLayer(module, layer, own_layers.get(place, layer), learned_of, masks, angles)
+            has = own_layers.get(place, layer)
+            own_tables = functools.partial(_own_tables, part.model, name, module, has)
+            own_bias = OwnBias(has, own_tables) if is_of_configuration else None
+            held = AttendedLayer(module, layer, has, learned_of, masks, angles, own_bias)
             undo.callback(held.projected.remove)
             replace(undo, module, _LAYER, held)
             if held.layer.score or held.layer.value is not None or masks == "plan" or masks_itself(module):
@@ -385,6 +391,10 @@ def in_use(
         left = dict.fromkeys(part.left_out(name) for name, of in part.others() if attends(of) or is_rotary(of))
         names = ([part.full_name(name) for name in of] for of in (rotated, changed))
         yield Changed(*map(tuple, names), tuple(functions), tuple(left))
+
+
+def _own_tables(model: nn.Module, name: str, module: nn.Module, layer: _posenc.LayerPlan) -> dict[str, Any]:
+    return learned(model, name, module, layer).make()
 
 
 def _is_in_use(part: TextPart) -> bool:
