@@ -119,12 +119,17 @@ def _places_of_keys(mask: Tensor | None, keys: int) -> Tensor | None:
     return None if bool(shown.all()) else (shown.long().cumsum(-1) - 1).clamp(min=0)
 
 
+def _of_heads(alibi: Tensor, heads: int) -> Tensor:
+    """[batch, heads, 1, keys], also of heads side by side with the batch."""
+    return alibi.reshape(-1, heads, 1, alibi.shape[-1])
+
+
 def _bloom(module: Any, attention: Attention, given: Given) -> Any:
     hidden, mask = given["hidden_states"], given["attention_mask"]
     q, k, v = module._reshape(module.query_key_value(hidden))
     k, v = _cached(given, "layer_past", module.layer_idx, k, v)
     places = _places_of_keys(mask, k.shape[2])
-    scale, alibi = module.inv_norm_factor, given["alibi"].unflatten(0, (-1, module.num_heads))
+    scale, alibi = module.inv_norm_factor, _of_heads(given["alibi"], module.num_heads)
     out, _ = attention(module, q, k, v, mask, scaling=scale, is_causal=False, key_places=places, position_bias=alibi)
     projected = module.dense(out.flatten(2))
     dropped = nn.functional.dropout(projected, p=module.hidden_dropout, training=module.training)
@@ -158,7 +163,7 @@ def _falcon(module: Any, attention: Attention, given: Given) -> Any:
         mask = mask[:, :1] > torch.finfo(mask.dtype).min / 2
         places = _places_of_keys(mask, k.shape[2])
     scale = module.inv_norm_factor
-    bias = given["alibi"].unflatten(0, (-1, module.num_heads)) * scale if has_alibi else None
+    bias = _of_heads(given["alibi"], module.num_heads) * scale if has_alibi else None
     out, _ = attention(module, q, k, v, mask, scaling=scale, is_causal=False, key_places=places, position_bias=bias)
     return module.dense(out.flatten(2)), None
 

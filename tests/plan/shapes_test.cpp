@@ -77,7 +77,14 @@ auto mismatch(std::string_view tensor, std::string_view shape, std::string_view 
                                                          HasSubstr(std::string(plan)))));
 }
 
+auto message(std::string_view words) {
+  return AllOf(::testing::Field(&Warning::code, "shape-mismatch"),
+               ::testing::Field(&Warning::message, HasSubstr(std::string(words))));
+}
+
 constexpr std::string_view kLayer0 = "model.layers.0.self_attn.";
+
+std::string layer(int number) { return "model.layers." + std::to_string(number) + "."; }
 
 std::string at(std::string_view tensor) { return std::string(kLayer0) + std::string(tensor); }
 
@@ -108,12 +115,15 @@ TEST(Shapes, a_fault_in_every_layer_is_one_warning) {
                                     mismatch(at("v_proj.weight"), "[32, 64]", "So are 1 more.")));
 }
 
-TEST(Shapes, a_gate_beside_the_queries_is_no_contradiction) {
+TEST(Shapes, a_gate_beside_the_queries_is_one_where_the_family_has_it) {
   Shapes shapes = qwen3();
   shapes[at("q_proj.weight")] = {256, 64};
-  EXPECT_THAT(warnings_of(kQwen3, shapes), IsEmpty());
+  EXPECT_THAT(warnings_of(kQwen3, shapes), ElementsAre(mismatch(at("q_proj.weight"), "[256, 64]", "128 rows")));
+  const std::string gated = with(with(kQwen3, "qwen3", "qwen3_next"), R"("num_hidden_layers": 2)",
+                                 R"("num_hidden_layers": 2, "layer_types": ["full_attention", "full_attention"])");
+  EXPECT_THAT(warnings_of(gated, shapes), IsEmpty());
   shapes[at("o_proj.weight")] = {64, 256};
-  EXPECT_THAT(warnings_of(kQwen3, shapes), ElementsAre(mismatch(at("o_proj.weight"), "[64, 256]", "128 columns")));
+  EXPECT_THAT(warnings_of(gated, shapes), ElementsAre(mismatch(at("o_proj.weight"), "[64, 256]", "128 columns")));
 }
 
 TEST(Shapes, norms_sinks_and_tables_that_the_plan_has_not) {
@@ -126,6 +136,7 @@ TEST(Shapes, norms_sinks_and_tables_that_the_plan_has_not) {
   EXPECT_THAT(warnings_of(kLlama, shapes), ElementsAre(mismatch(at("k_norm.weight"), "[16]", "no such weights"),
                                                        mismatch(at("q_norm.weight"), "[16]", "no such weights")));
   shapes = {{at("sinks"), {8}},
+            {layer(1) + "mlp.down_proj.weight", {4, 4}},
             {"model.embed_positions.weight", {130, 128}},
             {"shared.relative_attention_bias.weight", {32, 8}}};
   EXPECT_THAT(warnings_of(kLlama, shapes),
@@ -137,8 +148,124 @@ TEST(Shapes, norms_sinks_and_tables_that_the_plan_has_not) {
 TEST(Shapes, what_the_plan_has_and_the_weights_lack) {
   Shapes shapes = qwen3();
   shapes.erase(at("k_norm.weight"));
-  EXPECT_THAT(warnings_of(kQwen3, shapes),
-              ElementsAre(::testing::Field(&Warning::message, HasSubstr("no tensor of a norm of keys in layer 0"))));
+  EXPECT_THAT(warnings_of(kQwen3, shapes), ElementsAre(message("no tensor of a norm of keys in layer 0")));
+  shapes.erase(at("q_norm.weight"));
+  EXPECT_THAT(warnings_of(kQwen3, shapes), ElementsAre(message("no tensor of a norm of keys in layer 0"),
+                                                       message("no tensor of a norm of queries in layer 0")));
+  // Some other name may be the norm's.
+  shapes[at("q_ln.weight")] = {16};
+  EXPECT_THAT(warnings_of(kQwen3, shapes), IsEmpty());
+}
+
+TEST(Shapes, norms_that_every_layer_lacks) {
+  Shapes shapes = qwen3();
+  std::erase_if(shapes, [](const auto& one) { return one.first.find("_norm") != std::string::npos; });
+  EXPECT_THAT(warnings_of(kQwen3, shapes), ElementsAre(message("no tensor of a norm of keys in layer 0"),
+                                                       message("no tensor of a norm of queries in layer 0")));
+}
+
+TEST(Shapes, count_layers) {
+  Shapes shapes = qwen3();
+  EXPECT_THAT(
+      warnings_of(with(kQwen3, R"("num_hidden_layers": 2)", R"("num_hidden_layers": 1)"), shapes),
+      ElementsAre(message("model.layers.1.self_attn.k_norm.weight is of layer 1, where the plan has 1 layers")));
+  EXPECT_THAT(warnings_of(with(kQwen3, R"("num_hidden_layers": 2)", R"("num_hidden_layers": 4)"), shapes),
+              ElementsAre(message("no tensor of layer 2 of the decoder, where the plan has 4 layers")));
+  // What predicts further tokens is numbered after the others.
+  for (const int number : {2, 3}) shapes[layer(number) + "self_attn.q_proj.weight"] = {128, 64};
+  EXPECT_THAT(warnings_of(kQwen3, shapes), ElementsAre(message("So are 1 more.")));
+  for (const int number : {2, 3}) shapes[layer(number) + "eh_proj.weight"] = {64, 128};
+  EXPECT_THAT(warnings_of(kQwen3, shapes), IsEmpty());
+  // Of two lists one may be another model's.
+  shapes["draft.layers.7.self_attn.q_proj.weight"] = {128, 64};
+  EXPECT_THAT(warnings_of(kQwen3, shapes), IsEmpty());
+}
+
+TEST(Shapes, layers_without_attention_are_counted_too) {
+  Shapes shapes = qwen3();
+  shapes[layer(2) + "mlp.down_proj.weight"] = {4, 4};
+  EXPECT_THAT(warnings_of(with(kQwen3, R"("num_hidden_layers": 2)", R"("num_hidden_layers": 3)"), shapes), IsEmpty());
+}
+
+Shapes t5() {
+  Shapes shapes;
+  for (const std::string stack : {"encoder", "decoder"}) {
+    for (const std::string number : {"0", "1"}) {
+      const std::string prefix = stack + ".block." + number + ".layer.0.SelfAttention.";
+      for (const std::string name : {"q", "k", "v"}) shapes[prefix + name + ".weight"] = {64, 48};
+      shapes[prefix + "o.weight"] = {48, 64};
+      if (number == "0") shapes[prefix + "relative_attention_bias.weight"] = {32, 4};
+    }
+  }
+  return shapes;
+}
+
+TEST(Shapes, a_table_of_biases_that_a_stack_lacks) {
+  constexpr std::string_view kT5 = R"({"model_type": "t5", "d_model": 48, "num_heads": 4, "d_kv": 16, "num_layers": 2,
+    "num_decoder_layers": 2, "vocab_size": 99})";
+  Shapes shapes = t5();
+  EXPECT_THAT(warnings_of(kT5, shapes), IsEmpty());
+  shapes["decoder.block.1.layer.0.SelfAttention.k.weight"] = {32, 48};
+  EXPECT_THAT(warnings_of(kT5, shapes), ElementsAre(mismatch("decoder.block.1", "[32, 48]", "4 heads of 16 channels")));
+  shapes = t5();
+  shapes.erase("decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight");
+  EXPECT_THAT(warnings_of(kT5, shapes),
+              ElementsAre(message("no tensor of a table of biases by distance in the decoder")));
+  shapes["decoder.rel_pos.weight"] = {32, 4};
+  EXPECT_THAT(warnings_of(kT5, shapes), IsEmpty());
+}
+
+TEST(Shapes, queries_keys_and_values_in_one) {
+  struct Case {
+    std::string_view config;
+    std::string tensor;
+    std::vector<std::int64_t> shape;
+    std::int64_t rows;
+  };
+  for (const Case& one :
+       {Case{R"({"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 1})",
+             "h.0.attn.c_attn.weight",
+             {64, 192},
+             192},
+        Case{R"({"model_type": "gpt_neox", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1})",
+             "gpt_neox.layers.0.attention.query_key_value.weight",
+             {192, 64},
+             192},
+        Case{R"({"model_type": "phi3", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+                 "num_hidden_layers": 1})",
+             "model.layers.0.self_attn.qkv_proj.weight",
+             {128, 64},
+             128}}) {
+    Shapes shapes{{one.tensor, one.shape}};
+    if (one.tensor.starts_with("h.")) shapes["wpe.weight"] = {1024, 64};
+    EXPECT_THAT(warnings_of(one.config, shapes), IsEmpty()) << one.tensor;
+    for (std::int64_t& size : shapes[one.tensor]) size = size == one.rows ? one.rows - 16 : size;
+    EXPECT_THAT(warnings_of(one.config, shapes),
+                ElementsAre(mismatch(one.tensor, "[", std::to_string(one.rows) + " rows: 4 heads and 2 x ")));
+  }
+}
+
+TEST(Shapes, of_latents) {
+  constexpr std::string_view kLatent = R"({"model_type": "deepseek_v3", "hidden_size": 64, "num_attention_heads": 4,
+    "num_key_value_heads": 4, "num_hidden_layers": 1, "q_lora_rank": 24, "kv_lora_rank": 32, "qk_nope_head_dim": 16,
+    "qk_rope_head_dim": 8, "v_head_dim": 12})";
+  const Shapes fine{{at("q_b_proj.weight"), {96, 24}},
+                    {at("kv_a_proj_with_mqa.weight"), {40, 64}},
+                    {at("kv_a_layernorm.weight"), {32}},
+                    {at("kv_b_proj.weight"), {112, 32}},
+                    {at("o_proj.weight"), {64, 48}}};
+  EXPECT_THAT(warnings_of(kLatent, fine), IsEmpty());
+  const auto changed = [&](std::string_view name, std::vector<std::int64_t> shape) {
+    Shapes shapes = fine;
+    shapes[at(name)] = std::move(shape);
+    return warnings_of(kLatent, shapes);
+  };
+  EXPECT_THAT(changed("q_b_proj.weight", {64, 24}), ElementsAre(mismatch("q_b_proj", "[64, 24]", "96 rows")));
+  EXPECT_THAT(
+      changed("kv_a_proj_with_mqa.weight", {48, 64}),
+      ElementsAre(mismatch("kv_a_proj_with_mqa", "[48, 64]", "40 rows: 32 latent channels, and 8 that rotate")));
+  EXPECT_THAT(changed("kv_b_proj.weight", {128, 32}), ElementsAre(mismatch("kv_b_proj", "[128, 32]", "112 rows")));
+  EXPECT_THAT(changed("kv_b_proj.weight", {112, 24}), ElementsAre(mismatch("kv_b_proj", "[112, 24]", "32 columns")));
 }
 
 TEST(Shapes, sinks_that_one_layer_lacks) {
@@ -165,9 +292,22 @@ TEST(Shapes, rows_of_a_learned_table) {
               ElementsAre(mismatch("transformer.wpe.weight", "[256, 64]", "rows of the learned table")));
 }
 
+TEST(Shapes, width_of_a_learned_table) {
+  constexpr std::string_view kGpt2 = R"({"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 1,
+    "n_positions": 128})";
+  const std::string_view fused = "h.0.attn.c_attn.weight";
+  EXPECT_THAT(warnings_of(kGpt2, {{"wpe.weight", {128, 32}}}),
+              ElementsAre(mismatch("wpe.weight", "[128, 32]", "64 columns: as wide as the embeddings")));
+  // As OPT has it, words may be narrower than what comes into attention.
+  EXPECT_THAT(warnings_of(kGpt2, {{"wpe.weight", {128, 32}}, {"wte.weight", {99, 32}}}), IsEmpty());
+  EXPECT_THAT(warnings_of(kGpt2, {{std::string(fused), {64, 192}}}),
+              ElementsAre(message("no tensor of a learned table of positions in the decoder")));
+  EXPECT_THAT(warnings_of(kGpt2, {{std::string(fused), {64, 192}}, {"pos_emb.weight", {128, 64}}}), IsEmpty());
+}
+
 TEST(Shapes, packed_weights_and_stacks_that_are_not_known_are_passed_over) {
   const TemporaryFolder folder;
-  folder.file("config.json", kQwen3);
+  folder.file("config.json", with(kQwen3, R"("num_hidden_layers": 2)", R"("num_hidden_layers": 1)"));
   folder.file("model.safetensors", safetensors({{at("q_proj.weight"), {7, 3}}}, "I16"));
   EXPECT_THAT(read_plan(folder.path())->warnings, IsEmpty());
   folder.file("config.json", with(kQwen3, "qwen3", "no_such_family"));
@@ -177,7 +317,8 @@ TEST(Shapes, packed_weights_and_stacks_that_are_not_known_are_passed_over) {
 
 TEST(Shapes, of_shards_by_their_index) {
   const TemporaryFolder folder;
-  folder.file("config.json", with(kQwen3, R"("num_key_value_heads": 2)", R"("num_key_value_heads": 4)"));
+  folder.file("config.json", with(with(kQwen3, R"("num_key_value_heads": 2)", R"("num_key_value_heads": 4)"),
+                                  R"("num_hidden_layers": 2)", R"("num_hidden_layers": 1)"));
   folder.file("one.safetensors", safetensors({{at("k_proj.weight"), {32, 64}}}));
   folder.file("model.safetensors.index.json",
               R"({"weight_map": {")" + at("k_proj.weight") + R"(": "one.safetensors"}})");

@@ -150,6 +150,7 @@ void warn_of_gguf_beside(const std::filesystem::path& directory, Plan& plan) {
 void warn_of_shapes(const std::filesystem::path& directory, Plan& plan) {
   const std::vector<plan::NamedShape> tensors = plan::shapes_beside(directory, plan.warnings);
   std::ranges::move(plan::judge_shapes(plan, tensors), std::back_inserter(plan.warnings));
+  std::ranges::move(plan::judge_layer_numbers(plan, tensors), std::back_inserter(plan.warnings));
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ std::vector<NamedShape> shapes_beside(const std::filesystem::path& folder, std::
     }
     std::vector<NamedShape> shapes;
     for (const TensorEntry& entry : file->tensors()) {
-      if (is_plain(entry.type) && role_of(entry.name)) shapes.push_back({entry.name, entry.shape});
+      shapes.push_back({entry.name, entry.shape, is_plain(entry.type)});
     }
     return shapes;
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <utility>
@@ -31,8 +32,8 @@ class Judge {
 
   void look(const NamedShape& tensor) {
     const std::optional<Role> role = role_of(tensor.name);
-    if (!role) return;
-    const Stack* stack = stack_for(*role);
+    if (!role || !tensor.is_plain) return void(others_.insert(tensor.name));
+    const Stack* stack = stack_for(plan_, *role);
     if (stack == nullptr || !stack->known) return;  // nothing is claimed of what is not known
     if (role->layer) {
       look_at_layer(tensor, *role, *stack);
@@ -41,18 +42,15 @@ class Judge {
     }
   }
 
-  void look_for_absent() {
-    for (const auto& [place, roles] : roles_) {
+  // What needs more than one tensor.
+  void conclude() {
+    for (const auto& [place, attention] : attentions_) {
       const LayerPlan& layer = *place.second;
-      // Named again: Clang before 16 cannot take a structured binding into a lambda.
-      const auto has = [&roles = roles](TensorRole role) { return roles.contains(role); };
-      if (!has(TensorRole::queries) || !has(TensorRole::keys)) continue;
-      if (layer.sinks && !has(TensorRole::sinks)) absent("sinks", "sinks", place.first, layer);
-      const bool weighted = layer.qk_norm && layer.qk_norm->weighted && !layer.kv_from;
-      if (weighted && !has(TensorRole::key_norm) && any_norms_ > 0) {
-        absent("a norm of keys", "a norm of q and k with weights", place.first, layer);
-      }
+      look_at_latents(place.first, layer, attention);
+      look_for_absent(place.first, layer, attention);
     }
+    for (const Stack& stack : plan_.stacks) look_for_absent(stack);
+    for (const auto& [table, stack] : tables_) look_at_width(*table, *stack);
   }
 
   std::vector<Warning> take() {
@@ -66,25 +64,17 @@ class Judge {
   }
 
  private:
-  using LayerPlace = std::pair<std::string, const LayerPlan*>;
+  using LayerPlace = std::pair<std::string, const LayerPlan*>;  // of the stack of that name
+  struct Attention {
+    std::map<TensorRole, const NamedShape*> tensors;
+    std::string_view module;
+  };
   struct Found {
     std::string fact;
     std::string message;
     std::string key;
     std::int64_t more = 0;
   };
-
-  const Stack* stack_for(const Role& role) const {
-    const Stack* found = nullptr;
-    for (const Stack& stack : plan_.stacks) {
-      if (role.stack.empty() || stack.name != role.stack) continue;
-      if (found != nullptr) return nullptr;
-      found = &stack;
-    }
-    if (found != nullptr) return found;
-    const bool is_tower = role.stack == "vision" || role.stack == "audio";
-    return is_tower || plan_.stacks.empty() ? nullptr : &plan_.stacks.front();
-  }
 
   void add(const Claim& claim, const NamedShape& tensor, const std::string& expected) {
     const auto known = std::ranges::find(found_, claim.fact, &Found::fact);
@@ -111,10 +101,10 @@ class Judge {
     const auto layer = std::ranges::find_if(stack.layers, [&](const LayerPlan& one) {
       return one.index == *role.layer && one.kind == LayerKind::attention;
     });
-    if (role.role == TensorRole::query_norm || role.role == TensorRole::key_norm) ++any_norms_;
     if (layer == stack.layers.end() || layer->heads == 0 || layer->head_dim == 0) return;
-    const LayerPlace place{stack.name, &*layer};
-    roles_[place].insert(role.role);
+    Attention& attention = attentions_[{stack.name, &*layer}];
+    attention.tensors[role.role] = &tensor;
+    attention.module = role.module;
     const Shape& shape = tensor.shape;
     const std::string id = stack.name;
     switch (role.role) {
@@ -135,19 +125,128 @@ class Judge {
         if (!layer->sinks) return add({id + " sinks", "the layer has none"}, tensor, "no sinks");
         if (shape == Shape{layer->heads}) return;
         return add({id + " sinks", "a number for each head"}, tensor, formatted("{} sinks", layer->heads));
+      case TensorRole::fused: return look_at_fused(tensor, *layer, id + " queries, keys and values");
+      case TensorRole::latent_queries:
+        return look_at_rows(tensor, *layer, id + " queries", layer->heads, layer->head_dim, false);
+      case TensorRole::latent:  // compared with each other
+      case TensorRole::latent_norm:
+      case TensorRole::latent_up:
       case TensorRole::table:
       case TensorRole::bias_table:
-      case TensorRole::factors: break;
+      case TensorRole::factors:
+      case TensorRole::words: break;
     }
   }
 
-  // Twice as many rows are queries and a gate for each of their channels (Qwen 3 Next): the output's columns tell.
+  // Some families project queries and a gate for each of their channels at once. Elsewhere twice as many rows are a
+  // contradiction.
+  bool has_gates() const {
+    constexpr std::string_view kGated[] = {"qwen3_next", "qwen3_5", "qwen4_exp", "qwen3next", "qwen35"};
+    return std::ranges::any_of(kGated, [&](std::string_view name) {
+      return plan_.family.starts_with(name) || plan_.model_type.starts_with(name);
+    });
+  }
+
   void look_at_rows(const NamedShape& tensor, const LayerPlan& layer, const std::string& fact, std::int64_t heads,
                     std::int64_t channels, bool may_have_gate) {
     const std::int64_t rows = heads * channels;
     if (tensor.shape.size() != 2 || layer.kind != LayerKind::attention) return;
-    if (tensor.shape[0] == rows || (may_have_gate && tensor.shape[0] == 2 * rows)) return;
+    if (tensor.shape[0] == rows || (may_have_gate && has_gates() && tensor.shape[0] == 2 * rows)) {
+      return;
+    }
     add({fact, formatted("{} heads of {} channels", heads, channels)}, tensor, formatted("{} rows", rows));
+  }
+
+  void look_at_fused(const NamedShape& tensor, const LayerPlan& layer, const std::string& fact) {
+    const std::int64_t rows = layer.heads * layer.head_dim + layer.kv_heads * (layer.head_dim + layer.value_dim);
+    const Shape& shape = tensor.shape;
+    if (layer.kv_from || shape.size() != 2 || shape[0] == rows || shape[1] == rows) return;
+    const std::string values = layer.value_dim == layer.head_dim ? "" : formatted(", of values {}", layer.value_dim);
+    add({fact, formatted("{} heads and 2 x {} KV heads of {} channels{}", layer.heads, layer.kv_heads, layer.head_dim,
+                         values)},
+        tensor, formatted("{} rows", rows));
+  }
+
+  // MLA: the plan has no latent channels, but the tensors have to agree about them, and with what rotates.
+  void look_at_latents(const std::string& stack, const LayerPlan& layer, const Attention& attention) {
+    const auto shape = [&](TensorRole role, std::size_t axes) -> const Shape* {
+      const auto found = attention.tensors.find(role);
+      return found == attention.tensors.end() || found->second->shape.size() != axes ? nullptr : &found->second->shape;
+    };
+    const Shape* down = shape(TensorRole::latent, 2);
+    const Shape* norm = shape(TensorRole::latent_norm, 1);
+    const Shape* up = shape(TensorRole::latent_up, 2);
+    const auto main = std::ranges::find(layer.rotate, RotateRole::main, &Rotate::role);
+    if (main == layer.rotate.end()) return;
+    const std::int64_t rotated = rope(*main).dim;
+    const std::int64_t rows = layer.heads * (layer.head_dim - rotated + layer.value_dim);
+    if (up != nullptr && (*up)[0] != rows) {
+      add({stack + " latent keys and values", formatted("{} heads of {} channels that do not rotate and {} of values",
+                                                        layer.heads, layer.head_dim - rotated, layer.value_dim)},
+          *attention.tensors.at(TensorRole::latent_up), formatted("{} rows", rows));
+    }
+    const std::int64_t latent = norm != nullptr ? (*norm)[0] : up != nullptr ? (*up)[1] : 0;
+    if (norm != nullptr && up != nullptr && (*up)[1] != latent) {
+      add({stack + " latent channels of values", "as many as the norm of the latents has weights"},
+          *attention.tensors.at(TensorRole::latent_up), formatted("{} columns", latent));
+    }
+    if (down != nullptr && latent > 0 && (*down)[0] != latent + rotated) {
+      add({stack + " latent channels", formatted("{} latent channels, and {} that rotate", latent, rotated)},
+          *attention.tensors.at(TensorRole::latent), formatted("{} rows", latent + rotated));
+    }
+  }
+
+  bool any_other(std::string_view begin, std::initializer_list<std::string_view> words) const {
+    for (auto at = others_.lower_bound(begin); at != others_.end() && at->starts_with(begin); ++at) {
+      const std::string_view rest = at->substr(begin.size());
+      if (std::ranges::any_of(words, [&](std::string_view word) { return rest.find(word) != rest.npos; })) return true;
+    }
+    return false;
+  }
+
+  // Names differ: nothing is called absent where a tensor of an unknown name may be it.
+  void look_for_absent(const std::string& stack, const LayerPlan& layer, const Attention& attention) {
+    const auto has = [&](TensorRole role) { return attention.tensors.contains(role); };
+    if (!has(TensorRole::fused) && !(has(TensorRole::queries) && has(TensorRole::keys))) return;
+    if (layer.sinks && !has(TensorRole::sinks) && !any_other(attention.module, {"sink"})) {
+      absent("sinks", "sinks", stack, layer);
+    }
+    if (!layer.qk_norm || !layer.qk_norm->weighted || any_other(attention.module, {"norm", "ln"})) return;
+    const QkNorm& norm = *layer.qk_norm;
+    constexpr std::string_view kNorm = "a norm of q and k with weights";
+    if (!layer.kv_from && !has(TensorRole::key_norm)) absent("a norm of keys", kNorm, stack, layer);
+    if (norm.of == QkNorm::Of::queries_and_keys && norm.weighted_queries && !has(TensorRole::query_norm)) {
+      absent("a norm of queries", kNorm, stack, layer);
+    }
+  }
+
+  void look_for_absent(const Stack& stack) {
+    const auto seen = std::ranges::find(attentions_, stack.name, [](const auto& one) { return one.first.first; });
+    if (!stack.known || seen == attentions_.end()) return;
+    const auto absent_of_stack = [&](std::string_view what, std::string_view claim) {
+      found_.push_back(
+          {stack.name + " no " + std::string(what),
+           formatted("There is no tensor of {} in the {}, where the plan has {}.", what, stack.name, claim),
+           {}});
+    };
+    for (const LayerPlan& layer : stack.layers) {
+      const auto is_t5 = [](const ScoreTerm& term) {
+        const auto* t5 = std::get_if<T5Bias>(&term);
+        return t5 != nullptr && !t5->gated;
+      };
+      if (std::ranges::none_of(layer.score, is_t5)) continue;
+      if (!of_stacks_.contains({stack.name, TensorRole::bias_table}) && !any_other("", {"rel"})) {
+        absent_of_stack("a table of biases by distance", "such biases");
+      }
+      break;
+    }
+    for (const InputScheme& input : stack.input) {
+      const auto* table = std::get_if<LearnedInput>(&input);
+      if (table == nullptr || !table->tokens.empty() || stack.name == "vision" || stack.name == "audio") continue;
+      if (!of_stacks_.contains({stack.name, TensorRole::table}) && !any_other("", {"pos", "wpe"})) {
+        absent_of_stack("a learned table of positions", "one");
+      }
+    }
   }
 
   void look_at_norm(const NamedShape& tensor, const LayerPlan& layer, const std::string& fact, std::int64_t heads) {
@@ -167,6 +266,7 @@ class Judge {
   }
 
   void look_at_stack(const NamedShape& tensor, const Role& role, const Stack& stack) {
+    of_stacks_[{stack.name, role.role}].push_back(&tensor);
     switch (role.role) {
       case TensorRole::table: return look_at_table(tensor, stack);
       case TensorRole::bias_table: return look_at_biases(tensor, stack);
@@ -183,7 +283,9 @@ class Judge {
       const auto* table = std::get_if<LearnedInput>(&input);
       if (table == nullptr) continue;
       is_claimed = true;
-      if (table->positions == 0 || tensor.shape.empty() || tensor.shape[0] == table->positions) return;
+      if (table->positions == 0 || tensor.shape.empty() || tensor.shape[0] == table->positions) {
+        return tables_.push_back({&tensor, &stack});
+      }
     }
     if (is_claimed) return add({fact, "the rows of the learned table"}, tensor, "another number of rows");
     add({fact, "nothing is added to the embeddings"}, tensor, "no table");
@@ -214,10 +316,48 @@ class Judge {
         pairs.empty() ? "no factors" : formatted("{} factors", *pairs.begin()));
   }
 
+  // Of a stack whose heads the file makes by cutting a width into them; 0 where it says heads' channels by themselves.
+  std::int64_t planned_width(const Stack& stack) const {
+    constexpr std::string_view kWidths[] = {"hidden_size", "n_embd", "d_model", "embed_dim", "hidden_dim", "dim"};
+    const std::string begin = formatted("/stacks/{}/layers/", &stack - plan_.stacks.data());
+    for (const ValueSource& source : plan_.sources) {
+      if (!source.where.starts_with(begin) || !source.where.ends_with("/head_dim")) continue;
+      const std::string key = source.from.substr(source.from.rfind('/') + 1);
+      if (std::ranges::find(kWidths, key) == std::end(kWidths)) continue;
+      for (const LayerPlan& layer : stack.layers) {
+        if (layer.heads > 0) return layer.heads * layer.head_dim;
+      }
+    }
+    return 0;
+  }
+
+  // A table's rows are added to embeddings of words, or to what comes into attention: it is as wide as one of them.
+  void look_at_width(const NamedShape& table, const Stack& stack) {
+    if (table.shape.size() != 2) return;
+    std::set<std::int64_t> widths;
+    const auto words = of_stacks_.find({stack.name, TensorRole::words});
+    if (words != of_stacks_.end()) {
+      for (const NamedShape* of : words->second) widths.insert(of->shape.back());
+    }
+    for (const auto& [place, attention] : attentions_) {
+      if (place.first != stack.name) continue;
+      const auto into = attention.tensors.find(TensorRole::queries);
+      if (into != attention.tensors.end()) widths.insert(into->second->shape.back());
+      const auto fused = attention.tensors.find(TensorRole::fused);
+      if (fused != attention.tensors.end()) widths.insert(fused->second->shape.begin(), fused->second->shape.end());
+    }
+    if (const std::int64_t width = planned_width(stack)) widths.insert(width);
+    if (widths.empty() || widths.contains(table.shape[1])) return;
+    add({stack.name + " width of the table", "as wide as the embeddings"}, table,
+        formatted("{} columns", joined(widths, " or ")));
+  }
+
   const Plan& plan_;
   std::vector<Found> found_;
-  std::map<LayerPlace, std::set<TensorRole>> roles_;
-  std::int64_t any_norms_ = 0;
+  std::map<LayerPlace, Attention> attentions_;
+  std::map<std::pair<std::string, TensorRole>, std::vector<const NamedShape*>> of_stacks_;
+  std::vector<std::pair<const NamedShape*, const Stack*>> tables_;
+  std::set<std::string_view> others_;  // without a role, or packed
 };
 
 }  // namespace
@@ -225,7 +365,7 @@ class Judge {
 std::vector<Warning> judge_shapes(const Plan& plan, std::span<const NamedShape> tensors) {
   Judge judge(plan);
   for (const NamedShape& tensor : tensors) judge.look(tensor);
-  judge.look_for_absent();
+  judge.conclude();
   return judge.take();
 }
 

@@ -13,17 +13,43 @@ struct Ending {
 
 // After the number of the layer and a name for the attention: "model.layers.3.self_attn.q_proj.weight".
 constexpr Ending kOfLayer[] = {
-    {".q_proj.weight", TensorRole::queries},         {".k_proj.weight", TensorRole::keys},
-    {".v_proj.weight", TensorRole::values},          {".o_proj.weight", TensorRole::output},
-    {".self.query.weight", TensorRole::queries},     {".self.key.weight", TensorRole::keys},
-    {".self.value.weight", TensorRole::values},      {".q_norm.weight", TensorRole::query_norm},
-    {".k_norm.weight", TensorRole::key_norm},        {".q_layernorm.weight", TensorRole::query_norm},
-    {".k_layernorm.weight", TensorRole::key_norm},   {".query_layernorm.weight", TensorRole::query_norm},
-    {".key_layernorm.weight", TensorRole::key_norm}, {".self_attn.sinks", TensorRole::sinks},
-    {".attn_q.weight", TensorRole::queries},         {".attn_k.weight", TensorRole::keys},
-    {".attn_v.weight", TensorRole::values},          {".attn_output.weight", TensorRole::output},
-    {".attn_q_norm.weight", TensorRole::query_norm}, {".attn_k_norm.weight", TensorRole::key_norm},
+    {".q_proj.weight", TensorRole::queries},
+    {".k_proj.weight", TensorRole::keys},
+    {".v_proj.weight", TensorRole::values},
+    {".o_proj.weight", TensorRole::output},
+    {".self.query.weight", TensorRole::queries},
+    {".self.key.weight", TensorRole::keys},
+    {".self.value.weight", TensorRole::values},
+    {".q_norm.weight", TensorRole::query_norm},
+    {".k_norm.weight", TensorRole::key_norm},
+    {".q_layernorm.weight", TensorRole::query_norm},
+    {".k_layernorm.weight", TensorRole::key_norm},
+    {".query_layernorm.weight", TensorRole::query_norm},
+    {".key_layernorm.weight", TensorRole::key_norm},
+    {".self_attn.sinks", TensorRole::sinks},
+    {".attn_q.weight", TensorRole::queries},
+    {".attn_k.weight", TensorRole::keys},
+    {".attn_v.weight", TensorRole::values},
+    {".attn_output.weight", TensorRole::output},
+    {".attn_q_norm.weight", TensorRole::query_norm},
+    {".attn_k_norm.weight", TensorRole::key_norm},
     {".attn_sinks.weight", TensorRole::sinks},
+    {".SelfAttention.q.weight", TensorRole::queries},
+    {".SelfAttention.k.weight", TensorRole::keys},
+    {".SelfAttention.v.weight", TensorRole::values},
+    {".SelfAttention.o.weight", TensorRole::output},
+    {".attn.c_attn.weight", TensorRole::fused},
+    {".query_key_value.weight", TensorRole::fused},
+    {".Wqkv.weight", TensorRole::fused},
+    {".qkv_proj.weight", TensorRole::fused},
+    {".attn.qkv.weight", TensorRole::fused},
+    {".attn_qkv.weight", TensorRole::fused},
+    {".W_pack.weight", TensorRole::fused},
+    {".wqkv.weight", TensorRole::fused},
+    {".q_b_proj.weight", TensorRole::latent_queries},
+    {".kv_a_proj_with_mqa.weight", TensorRole::latent},
+    {".kv_a_layernorm.weight", TensorRole::latent_norm},
+    {".kv_b_proj.weight", TensorRole::latent_up},
 };
 
 constexpr Ending kOfStack[] = {
@@ -34,54 +60,67 @@ constexpr Ending kOfStack[] = {
     {"position_embd.weight", TensorRole::table},
     {"relative_attention_bias.weight", TensorRole::bias_table},
     {"attn_rel_b.weight", TensorRole::bias_table},
+    {"wte.weight", TensorRole::words},
+    {"embed_tokens.weight", TensorRole::words},
+    {"word_embeddings.weight", TensorRole::words},
+    {"tok_embeddings.weight", TensorRole::words},
+    {"token_embd.weight", TensorRole::words},
     {"rope_freqs.weight", TensorRole::factors},
     {"rope_factors_long.weight", TensorRole::factors},
     {"rope_factors_short.weight", TensorRole::factors},
 };
 
 // Words that a name of another attention than the layer's own has.
-constexpr std::string_view kOthers[] = {"cross", "encoder_attn", "EncDec", "indexer", "mtp.", "nextn", "lora_"};
+constexpr std::string_view kOthers[] = {"cross", "encoder_attn", "EncDec", "indexer", "mtp.", "mtp_", "nextn", "lora_"};
 
 bool has(std::string_view name, std::string_view word) { return name.find(word) != std::string_view::npos; }
 
 std::string_view stack_of(std::string_view name) {
   if (has(name, "vision") || has(name, "visual") || name.starts_with("v.")) return "vision";
   if (has(name, "audio") || name.starts_with("a.")) return "audio";
-  if (name.starts_with("encoder.block") || name.starts_with("model.encoder.") || name.starts_with("enc.")) {
-    return "encoder";
-  }
-  if (name.starts_with("decoder.block") || name.starts_with("model.decoder.") || name.starts_with("dec.")) {
-    return "decoder";
-  }
-  return {};
-}
-
-// The first part of the name that is a number.
-std::optional<std::int64_t> layer_of(std::string_view name) {
-  while (!name.empty()) {
-    const std::string_view part = name.substr(0, name.find('.'));
-    std::int64_t number = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
-    if (error == std::errc{} && end == part.data() + part.size() && number >= 0) return number;
-    name.remove_prefix(std::min(part.size() + 1, name.size()));
-  }
+  if (name.starts_with("encoder.") || name.starts_with("model.encoder.") || name.starts_with("enc.")) return "encoder";
+  if (name.starts_with("decoder.") || name.starts_with("model.decoder.") || name.starts_with("dec.")) return "decoder";
   return {};
 }
 
 }  // namespace
+
+std::optional<Numbered> numbered(std::string_view name) {
+  for (std::size_t at = 0; at < name.size();) {
+    const std::string_view part = name.substr(at, name.find('.', at) - at);
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
+    if (error == std::errc{} && end == part.data() + part.size() && number >= 0)
+      return Numbered{name.substr(0, at), number};
+    at += part.size() + 1;
+  }
+  return {};
+}
 
 std::optional<Role> role_of(std::string_view name) {
   if (std::ranges::any_of(kOthers, [&](std::string_view word) { return has(name, word); })) return {};
   for (const Ending& row : kOfStack) {
     const bool is_whole = name == row.ending;
     if (is_whole || (name.ends_with(row.ending) && name[name.size() - row.ending.size() - 1] == '.')) {
-      return Role{row.role, {}, stack_of(name)};
+      return Role{row.role, {}, stack_of(name), {}};
     }
   }
   const auto* const row = std::ranges::find_if(kOfLayer, [&](const Ending& one) { return name.ends_with(one.ending); });
-  const auto layer = layer_of(name);
-  if (row == std::end(kOfLayer) || !layer) return {};
-  return Role{row->role, layer, stack_of(name)};
+  const std::optional<Numbered> place = numbered(name);
+  if (row == std::end(kOfLayer) || !place) return {};
+  return Role{row->role, place->number, stack_of(name), name.substr(0, name.size() - row->ending.size() + 1)};
+}
+
+const Stack* stack_for(const Plan& plan, const Role& role) {
+  const Stack* found = nullptr;
+  for (const Stack& stack : plan.stacks) {
+    if (role.stack.empty() || stack.name != role.stack) continue;
+    if (found != nullptr) return nullptr;
+    found = &stack;
+  }
+  if (found != nullptr) return found;
+  const bool is_tower = role.stack == "vision" || role.stack == "audio";
+  return is_tower || plan.stacks.empty() ? nullptr : &plan.stacks.front();
 }
 
 }  // namespace posenc::plan
