@@ -26,6 +26,10 @@ def _message(facts: dict[str, str], problem: str | None) -> torch.Tensor:
             for name, value in facts.items()
         }
     )
+    return _packed(said)
+
+
+def _packed(said: Any) -> torch.Tensor:
     text = json.dumps(said).encode()
     assert len(text) <= _BYTES
     return torch.frombuffer(bytearray(text.ljust(_BYTES)), dtype=torch.uint8)
@@ -33,7 +37,27 @@ def _message(facts: dict[str, str], problem: str | None) -> torch.Tensor:
 
 def agree(exchange: Exchange, facts: dict[str, str], problem: Exception | None) -> None:
     """ValueError on all ranks where one of them has a problem, or facts differ; RankError for one that does not answer."""
-    own = _message(facts, None if problem is None else str(problem))
+    said = _told(exchange, _message(facts, None if problem is None else str(problem)), problem)
+    for rank, one in said.items():
+        if "problem" in one:
+            raise ValueError(f"[{exchange.where}] rank {rank} refuses the call: {one['problem']}")
+    for name, first in said[0].items():
+        for rank in range(1, exchange.ranks):
+            is_there = said[rank].get(name, ["missing", ""])
+            if is_there[1] == first[1]:
+                continue
+            shown = is_there[0], first[0]
+            if all(len(value) == _SHOWN for value in shown):  # what differs may be behind
+                whole = _told(exchange, _packed({"whole": facts[name][: _BYTES // 2]}), None)
+                shown = _differing(whole[rank]["whole"], whole[0]["whole"])
+            raise ValueError(
+                f"[{exchange.where}] {name} must be the same on all ranks, but is {shown[0]} on rank {rank} and "
+                f"{shown[1]} on rank 0"
+            )
+
+
+def _told(exchange: Exchange, own: torch.Tensor, problem: Exception | None) -> dict[int, Any]:
+    """What each rank says, by rank. Raises this rank's problem when all have heard of it."""
     others = [rank for rank in range(exchange.ranks) if rank != exchange.rank]
     coming = {rank: exchange.receive(own.shape, own.dtype, rank, AGREEMENT) for rank in others}
     for rank in others:
@@ -42,15 +66,12 @@ def agree(exchange: Exchange, facts: dict[str, str], problem: Exception | None) 
     exchange.finish()
     if problem is not None:
         raise problem
-    for rank, one in said.items():
-        if "problem" in one:
-            raise ValueError(f"[{exchange.where}] rank {rank} refuses the call: {one['problem']}")
     said[exchange.rank] = json.loads(bytes(own.tolist()))
-    for name, first in said[0].items():
-        for rank in range(1, exchange.ranks):
-            is_there = said[rank].get(name, ["missing", ""])
-            if is_there[1] != first[1]:
-                raise ValueError(
-                    f"[{exchange.where}] {name} must be the same on all ranks, but is {is_there[0]} on rank {rank} and "
-                    f"{first[0]} on rank 0"
-                )
+    return said
+
+
+def _differing(one: str, other: str) -> tuple[str, str]:
+    """Both from the member on that differs, "base=500000.0, ..." of two layers."""
+    at = next((n for n, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
+    begin = max(one.rfind(end, 0, at) for end in (", ", "(", "{")) + 1
+    return tuple(f"...{text[begin : begin + _SHOWN].strip()}" for text in (one, other))  # type: ignore[return-value]

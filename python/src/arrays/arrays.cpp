@@ -332,7 +332,8 @@ Bytes::Bytes(nb::handle array, const Place& place, bool is_written) {
     bytes = library == Library::numpy ? array.attr("view")("uint8") : array.attr("view")(loaded("torch").attr("uint8"));
   }
   Import given = import_array(bytes, is_written ? Use::write : Use::read, place);
-  if (given.shown.dtype.bits != 8 || given.shown.dtype.lanes != 1) {
+  const bool is_bool = given.shown.dtype.code == static_cast<std::uint8_t>(Code::Bool);
+  if (given.shown.dtype.bits != 8 || given.shown.dtype.lanes != 1 || is_bool) {
     refuse(place, "have elements of 8 bits: uint8, int8 or float8", dtype_word(array));
   }
   view_ = view_of<TensorView>(given.shown, DType::f32, place);

@@ -21,6 +21,14 @@ std::int64_t channels_of(CacheFormat format, std::int64_t bytes, const Place& pl
   return is_block ? bytes / of_unit * kUnit : bytes * (kUnit / of_unit);
 }
 
+// Also of each use, as arrays can be given another shape in place.
+void check_codes(CacheFormat format, const TensorView& codes, const Place& place) {
+  if (codes.rank != 3 && codes.rank != 4) {
+    refuse(place, "have 3 axes, [rows, heads, bytes of a head], or 4", "an array of " + std::to_string(codes.rank));
+  }
+  channels_of(format, codes.shape[static_cast<std::size_t>(codes.rank - 1)], place);
+}
+
 // float8 codes are what they say.
 void check_dtype(CacheFormat format, nb::handle codes, const Place& place) {
   if (!nb::hasattr(codes, "dtype")) return;
@@ -41,11 +49,13 @@ Quantised make(nb::handle format, nb::handle codes, nb::handle scales, nb::handl
                 .scale = static_cast<float>(scale),
                 .group = Convert<std::int64_t>::from_python(group, {where, "group"})};
   check_dtype(out.format, codes, {where, "codes"});
+  check_codes(out.format, Bytes(out.codes, {where, "codes"}, false).view(), {where, "codes"});
   return out;
 }
 
 nb::tuple shape_of_numbers(const Quantised& x) {
   const Bytes codes(x.codes, {"Quantised", "codes"}, false);
+  check_codes(x.format, codes.view(), {"Quantised", "codes"});
   nb::list out;
   for (int axis = 0; axis < codes.view().rank; ++axis) {
     const std::int64_t size = codes.view().shape[static_cast<std::size_t>(axis)];
@@ -80,6 +90,7 @@ QuantisedArgument::QuantisedArgument(nb::handle quantised, const Place& place, b
   const std::string zeros_name = own + "zeros";
   codes_ = Bytes(x.codes, {place.where, codes_name}, is_written);
   const TensorView& codes = codes_.view();
+  check_codes(x.format, codes, {place.where, codes_name});
   const auto last = static_cast<std::size_t>(codes.rank - 1);
   if (codes.shape[last] > 1 && codes.strides[last] != 1) {
     refuse({place.where, codes_name}, "have adjacent bytes in a row", "strided");

@@ -310,3 +310,115 @@ def test_tables_of_angles_that_the_configuration_does_not_have_are_refused(title
     with pytest.raises(ValueError, match=r"\[use\] the table of angles of .* must be that of the model's configuration"):
         with use(model):
             pass
+
+
+# ---- keys of a configuration that its class does not read ----
+
+
+def mpt(**attention):
+    sizes = {"d_model": 32, "n_heads": 4, "n_layers": 2, "max_seq_len": 32, "vocab_size": 64}
+    config = transformers.MptConfig(**sizes, attn_config=attention)
+    return transformers.MptForCausalLM._from_config(config, attn_implementation="eager").eval()
+
+
+@pytest.mark.parametrize("attention, has", [({"alibi": False}, "none"), ({"alibi_bias_max": 4}, "Alibi")])
+def test_a_bias_that_the_configuration_does_not_say_is_refused(attention, has):
+    """The class always builds ALiBi of 8: use() ran what the configuration says, 0.4 away."""
+    model = mpt(**attention)
+    with use(model):
+        with pytest.raises(ValueError, match=rf"\[use\] MptAttention hands over a bias that differs .* plan, {has}: the class"):
+            model(torch.arange(3, 14)[None])
+
+
+def alike(title, change, words):
+    """Something of the model is changed that its configuration does not say, after it was made."""
+    model, inputs = BY_TITLE[title].model(), BY_TITLE[title].inputs()
+    change(model)
+    with use(model):
+        with pytest.raises(ValueError, match=rf"\[use\] {words}"):
+            verdicts.logits(model, inputs)
+
+
+def of_class(model, name):
+    return [module for module in model.modules() if type(module).__name__ == name]
+
+
+def test_distances_of_t5_that_the_configuration_does_not_say_are_refused():
+    def change(model):
+        for module in of_class(model, "T5Attention"):
+            module.relative_attention_max_distance = 5
+
+    alike("t5", change, "T5Attention hands over a bias that differs")
+
+
+def test_slopes_that_somebody_changed_are_refused():
+    def change(model):
+        build = model.transformer.build_alibi_tensor
+        model.transformer.build_alibi_tensor = lambda *given, **named: 1.5 * build(*given, **named)
+
+    model, inputs = BY_TITLE["bloom"].model(), BY_TITLE["bloom"].inputs()
+    inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
+    inputs["attention_mask"][:, 0] = 0  # without padding the class builds no such tensor
+    with use(model):
+        verdicts.logits(model, inputs)
+    change(model)
+    with use(model):
+        with pytest.raises(ValueError, match="BloomAttention hands over a bias that differs"):
+            verdicts.logits(model, inputs)
+
+
+def test_a_window_that_a_module_adds_itself_is_compared():
+    def change(model):
+        for module in of_class(model, "GPTNeoSelfAttention"):
+            module.bias = torch.ones_like(module.bias).tril()
+
+    alike("gpt_neo", change, "GPTNeoSelfAttention hands over a mask by which query .* sees key 0, but by the model's plan")
+
+
+def mixed_mistral(window):
+    sizes = {"hidden_size": 32, "intermediate_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 64}
+    config = transformers.MistralConfig(
+        **sizes, num_hidden_layers=2, sliding_window=window, layer_types=["full_attention", "sliding_attention"]
+    )
+    return transformers.MistralForCausalLM._from_config(config, attn_implementation="eager").eval()
+
+
+@pytest.mark.parametrize("window", [1, 4])
+@pytest.mark.parametrize("masks", ["model", "plan"])
+def test_masks_that_do_not_fit_the_cache_are_refused(window, masks):
+    """Mistral's class reads no layer_types, and the caches that transformers makes do: one mask, of the window, comes to
+    all layers. That of one key was seen by all, in the class, and use(masks="plan") was 1.1 away."""
+    if (window, masks) == (1, "model"):
+        return  # which is what the class does
+    model, ids = mixed_mistral(window), torch.arange(3, 14)[None]
+    with torch.no_grad(), use(model, masks=masks):
+        past = model(ids, use_cache=True).past_key_values
+        with pytest.raises(ValueError, match=r"mask of \[1, 1, 1, \d\] for 1 queries and 12 keys|attn_mask must have 1 or 12"):
+            model(ids[:, :1], past_key_values=past)
+
+
+@pytest.mark.parametrize("title", ["llama", "mistral", "bert"])
+def test_padding_is_refused_where_the_plan_masks(title):
+    """It was left out."""
+    model, inputs, _ = made(title)
+    padded = torch.ones_like(inputs["input_ids"])
+    padded[:, :2] = 0
+    with torch.no_grad(), use(model, masks="plan"):
+        model(**inputs)
+        with pytest.raises(ValueError, match="does not see key 0, .*masks='plan' knows nothing of padding"):
+            model(**{**inputs, "attention_mask": padded})
+        with pytest.raises(ValueError, match="does not see key|adds to scores"):
+            model(**{**inputs, "attention_mask": torch.eye(padded.shape[1], dtype=torch.bool)[None, None]})
+
+
+def test_a_factor_that_a_class_does_not_read_is_named():
+    """Phi-3's class does not read mscale; the words said that somebody had changed the model."""
+    rule = {"rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [2.0] * 4, "short_mscale": 1.1, "long_mscale": 1.2}
+    config = transformers.Phi3Config(
+        hidden_size=32, intermediate_size=32, num_attention_heads=4, num_hidden_layers=2, vocab_size=64, pad_token_id=0,
+        max_position_embeddings=128, original_max_position_embeddings=32, rope_parameters={**rule, "rope_theta": 1e4},
+    )  # fmt: skip
+    model = transformers.Phi3ForCausalLM._from_config(config, attn_implementation="eager").eval()
+    with pytest.raises(ValueError, match=r"attention factor of 1.18\d* where the plan has 1.1: Phi3RotaryEmbedding does not read"):
+        with use(model):
+            pass
