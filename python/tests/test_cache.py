@@ -133,8 +133,22 @@ def test_quantised_views_say_what_they_are():
         posenc.Quantised("int3", codes)
     with pytest.raises(ValueError, match="elements of 8 bits"):
         posenc.dequantise(posenc.Quantised("int8", np.zeros((8, 2, 64), np.int16), scales=scales))
-    with pytest.raises(ValueError, match="whole blocks"):
-        posenc.dequantise(posenc.Quantised("q8_0", codes))
+    for dtype in (np.int16, np.bool_, np.float32):
+        with pytest.raises(ValueError, match=r"\[Quantised\] codes must have elements of 8 bits: .* but is "):
+            posenc.Quantised("int8", np.zeros((8, 2, 64), dtype), scales=scales)
+    for shape in ((), (64,), (8, 64), (1, 1, 8, 2, 64)):
+        with pytest.raises(ValueError, match=r"\[Quantised\] codes must have 3 axes, .*, or 4 but is an array of [0125]"):
+            posenc.Quantised("int8", np.zeros(shape, np.int8), scales=scales)
+    with pytest.raises(TypeError, match="codes"):
+        posenc.Quantised("int8", [[[1, 2]]], scales=scales)
+    with pytest.raises(ValueError, match=r"\[Quantised\] codes must have rows of whole blocks, 34 bytes each, but is 64"):
+        posenc.Quantised("q8_0", codes)
+    later = np.zeros((8, 2, 64), np.int8)
+    cache = posenc.Quantised("int8", later, scales=scales)
+    later.shape = (1024,)
+    for call in (lambda: cache.shape, lambda: posenc.dequantise(cache)):
+        with pytest.raises(ValueError, match="codes must have 3 axes"):
+            call()
     with pytest.raises(ValueError, match="scales must be given"):
         posenc.dequantise(posenc.Quantised("int8", codes))
     with pytest.raises(ValueError, match="adjacent bytes"):

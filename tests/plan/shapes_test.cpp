@@ -187,6 +187,15 @@ TEST(Shapes, layers_without_attention_are_counted_too) {
   EXPECT_THAT(warnings_of(with(kQwen3, R"("num_hidden_layers": 2)", R"("num_hidden_layers": 3)"), shapes), IsEmpty());
 }
 
+TEST(Shapes, of_lists_that_are_another_models_are_passed_over) {
+  Shapes shapes = qwen3();
+  shapes["mask_decoder.layers.0.self_attn.q_proj.weight"] = {32, 32};
+  shapes["stages.1.blocks.0.attention.q_proj.weight"] = {32, 32};
+  EXPECT_THAT(warnings_of(kQwen3, shapes), IsEmpty());
+  shapes[at("q_proj.weight")] = {32, 64};
+  EXPECT_THAT(warnings_of(kQwen3, shapes), ElementsAre(mismatch(at("q_proj.weight"), "[32, 64]", "128 rows")));
+}
+
 Shapes t5() {
   Shapes shapes;
   for (const std::string stack : {"encoder", "decoder"}) {

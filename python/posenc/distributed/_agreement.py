@@ -6,6 +6,7 @@ So what is wrong on one rank is an error on all, and none waits for what another
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from typing import Any
 
@@ -15,6 +16,7 @@ from ._exchange import AGREEMENT, Exchange
 
 _BYTES = 4096  # of one rank's message
 _SHOWN = 60  # characters of a value
+_PIECE = _BYTES // 4  # characters of a long one in one message, which JSON may write as two each
 
 
 def _message(facts: dict[str, str], problem: str | None) -> torch.Tensor:
@@ -48,8 +50,7 @@ def agree(exchange: Exchange, facts: dict[str, str], problem: Exception | None) 
                 continue
             shown = is_there[0], first[0]
             if all(len(value) == _SHOWN for value in shown):  # what differs may be behind
-                whole = _told(exchange, _packed({"whole": facts[name][: _BYTES // 2]}), None)
-                shown = _differing(whole[rank]["whole"], whole[0]["whole"])
+                shown = _differing(exchange, facts[name].replace('\\"', '"'), rank)
             raise ValueError(
                 f"[{exchange.where}] {name} must be the same on all ranks, but is {shown[0]} on rank {rank} and "
                 f"{shown[1]} on rank 0"
@@ -70,8 +71,23 @@ def _told(exchange: Exchange, own: torch.Tensor, problem: Exception | None) -> d
     return said
 
 
-def _differing(one: str, other: str) -> tuple[str, str]:
-    """Both from the member on that differs, "base=500000.0, ..." of two layers."""
-    at = next((n for n, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
-    begin = max(one.rfind(end, 0, at) for end in (", ", "(", "{")) + 1
-    return tuple(f"...{text[begin : begin + _SHOWN].strip()}" for text in (one, other))  # type: ignore[return-value]
+def _differing(exchange: Exchange, own: str, rank: int) -> tuple[str, str]:
+    """Rank's text and that of rank 0 from the member on that differs: '"mask":{"kind":"causal", ...' of two layers."""
+    texts = ["", ""]
+    for begin in itertools.count(0, _PIECE):  # all ranks end it together, as all see the same
+        pieces = _told(exchange, _packed({"piece": own[begin : begin + _PIECE]}), None)
+        now = [pieces[rank]["piece"], pieces[0]["piece"]]
+        texts = [text + piece for text, piece in zip(texts, now)]
+        if now[0] != now[1] or not now[0]:
+            break
+    at = next((n for n, (a, b) in enumerate(zip(*texts)) if a != b), min(map(len, texts)))
+    first = _member(texts[0], at)
+    if texts[0][first - 1 : first] == "{":  # with the name of what it is a member of
+        first = _member(texts[0], first - 1)
+    one, other = (f"...{text[first : first + _SHOWN]}" for text in texts)
+    return one, other
+
+
+def _member(text: str, at: int) -> int:
+    """Where the member begins that `at` lies in."""
+    return max(text.rfind(end, 0, at) for end in ",[{") + 1

@@ -28,12 +28,21 @@ struct Claim {
 
 class Judge {
  public:
-  explicit Judge(const Plan& plan) : plan_(plan) {}
+  Judge(const Plan& plan, std::span<const NamedShape> tensors) : plan_(plan) {
+    for (const NamedShape& tensor : tensors) {
+      const std::optional<Role> role = role_of(tensor.name);
+      if (role && role->layer && role->stack.empty()) lists_[numbered(tensor.name)->before].insert(*role->layer);
+    }
+    if (plan.stacks.empty()) return;
+    for (const LayerPlan& layer : plan.stacks.front().layers) {
+      if (layer.kind == LayerKind::attention) attending_.insert(layer.index);
+    }
+  }
 
   void look(const NamedShape& tensor) {
     const std::optional<Role> role = role_of(tensor.name);
     if (!role || !tensor.is_plain) return void(others_.insert(tensor.name));
-    const Stack* stack = stack_for(plan_, *role);
+    const Stack* stack = is_of_another_list(tensor.name, *role) ? nullptr : stack_for(plan_, *role);
     if (stack == nullptr || !stack->known) return;  // nothing is claimed of what is not known
     if (role->layer) {
       look_at_layer(tensor, *role, *stack);
@@ -75,6 +84,13 @@ class Judge {
     std::string key;
     std::int64_t more = 0;
   };
+
+  // Of several lists of layers whose names do not say the stack (a draft's, a mask decoder's) those that count other
+  // layers than the first stack are passed over.
+  bool is_of_another_list(const std::string& name, const Role& role) const {
+    if (!role.layer || !role.stack.empty() || lists_.size() < 2 || plan_.stacks.empty()) return false;
+    return lists_.at(numbered(name)->before) != attending_;
+  }
 
   void add(const Claim& claim, const NamedShape& tensor, const std::string& expected) {
     const auto known = std::ranges::find(found_, claim.fact, &Found::fact);
@@ -138,9 +154,13 @@ class Judge {
     }
   }
 
-  // Some families project queries and a gate for each of their channels at once. Elsewhere twice as many rows are a
-  // contradiction.
+  // Some families project queries and a gate for each of their channels at once, as do those that have such a model's
+  // linear layers beside. Elsewhere twice as many rows are a contradiction.
   bool has_gates() const {
+    for (const Stack& stack : plan_.stacks) {
+      if (std::ranges::find(stack.layers, LayerKind::linear_attention, &LayerPlan::kind) != stack.layers.end())
+        return true;
+    }
     constexpr std::string_view kGated[] = {"qwen3_next", "qwen3_5", "qwen4_exp", "qwen3next", "qwen35"};
     return std::ranges::any_of(kGated, [&](std::string_view name) {
       return plan_.family.starts_with(name) || plan_.model_type.starts_with(name);
@@ -353,6 +373,8 @@ class Judge {
   }
 
   const Plan& plan_;
+  std::map<std::string_view, std::set<std::int64_t>> lists_;  // numbers of layers, by what stands before them
+  std::set<std::int64_t> attending_;                          // layers of the first stack
   std::vector<Found> found_;
   std::map<LayerPlace, Attention> attentions_;
   std::map<std::pair<std::string, TensorRole>, std::vector<const NamedShape*>> of_stacks_;
@@ -363,7 +385,7 @@ class Judge {
 }  // namespace
 
 std::vector<Warning> judge_shapes(const Plan& plan, std::span<const NamedShape> tensors) {
-  Judge judge(plan);
+  Judge judge(plan, tensors);
   for (const NamedShape& tensor : tensors) judge.look(tensor);
   judge.conclude();
   return judge.take();

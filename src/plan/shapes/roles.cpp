@@ -83,6 +83,14 @@ std::string_view stack_of(std::string_view name) {
   return {};
 }
 
+// "stages.1.blocks.0.": blocks are counted anew in every stage (Swin), and a stack's layers are not.
+bool is_of_stage(std::string_view name) {
+  const std::optional<Numbered> place = numbered(name);
+  if (!place) return false;
+  const std::optional<Numbered> second = numbered(name.substr(name.find('.', place->before.size()) + 1));
+  return second && second->before.ends_with("blocks.");
+}
+
 }  // namespace
 
 std::optional<Numbered> numbered(std::string_view name) {
@@ -107,7 +115,7 @@ std::optional<Role> role_of(std::string_view name) {
   }
   const auto* const row = std::ranges::find_if(kOfLayer, [&](const Ending& one) { return name.ends_with(one.ending); });
   const std::optional<Numbered> place = numbered(name);
-  if (row == std::end(kOfLayer) || !place) return {};
+  if (row == std::end(kOfLayer) || !place || is_of_stage(name)) return {};
   return Role{row->role, place->number, stack_of(name), name.substr(0, name.size() - row->ending.size() + 1)};
 }
 

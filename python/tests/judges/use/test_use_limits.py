@@ -383,13 +383,10 @@ def mixed_mistral(window):
     return transformers.MistralForCausalLM._from_config(config, attn_implementation="eager").eval()
 
 
-@pytest.mark.parametrize("window", [1, 4])
-@pytest.mark.parametrize("masks", ["model", "plan"])
+@pytest.mark.parametrize("window, masks", [(1, "plan"), (4, "plan"), (4, "model")])
 def test_masks_that_do_not_fit_the_cache_are_refused(window, masks):
     """Mistral's class reads no layer_types, and the caches that transformers makes do: one mask, of the window, comes to
     all layers. That of one key was seen by all, in the class, and use(masks="plan") was 1.1 away."""
-    if (window, masks) == (1, "model"):
-        return  # which is what the class does
     model, ids = mixed_mistral(window), torch.arange(3, 14)[None]
     with torch.no_grad(), use(model, masks=masks):
         past = model(ids, use_cache=True).past_key_values
@@ -422,3 +419,22 @@ def test_a_factor_that_a_class_does_not_read_is_named():
     with pytest.raises(ValueError, match=r"attention factor of 1.18\d* where the plan has 1.1: Phi3RotaryEmbedding does not read"):
         with use(model):
             pass
+
+
+def test_deepseek_v4_is_refused():
+    """Its attention rotates what it gives back, and sees keys made of many tokens, which posenc's attention does not."""
+    if "deepseek_v4" not in transformers.CONFIG_MAPPING:
+        pytest.skip(f"transformers {transformers.__version__} has no deepseek_v4")
+    config = transformers.AutoConfig.for_model(
+        "deepseek_v4", hidden_size=64, num_hidden_layers=3, num_attention_heads=4, head_dim=32, q_lora_rank=16,
+        o_lora_rank=8, o_groups=2, moe_intermediate_size=16, n_routed_experts=4, num_experts_per_tok=2, index_n_heads=2,
+        index_head_dim=16, index_topk=4, vocab_size=64, sliding_window=8, mlp_layer_types=["moe"] * 3,
+        layer_types=["sliding_attention", "compressed_sparse_attention", "heavily_compressed_attention"],
+    )  # fmt: skip
+    model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
+    own = verdicts.logits(model, {"input_ids": torch.arange(3, 14)[None]})
+    for masks in ("model", "plan"):
+        with pytest.raises(ValueError, match=r"\[use\] plan must have no rotated values: DeepseekV4Attention does what it has"):
+            with use(model, masks=masks):
+                pytest.fail("it must be refused before any call")
+    assert torch.equal(verdicts.logits(model, {"input_ids": torch.arange(3, 14)[None]}), own)
