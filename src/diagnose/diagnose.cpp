@@ -453,7 +453,7 @@ void drop_what_explains_nothing(Diagnosis& out) {
 Diagnosis of_samples(const Samples& samples, const Expectation& expected, std::vector<Change> shape, Diagnosis out) {
   const Rope* rope = expected.rope ? &*expected.rope : nullptr;
   const port::PairSearch search = search_pairs(samples, rope);
-  if (auto norm = found_norm(samples, rope, search)) {
+  if (auto norm = found_norm(samples, expected, search)) {
     shape.push_back(
         {PortFact::norm, norm->words, "none", "dump after the norm, or leave the norm out where the plan has none"});
     for (Change& change : pair_changes(norm->search.best.pairs, expected)) shape.push_back(std::move(change));

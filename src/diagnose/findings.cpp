@@ -91,7 +91,8 @@ void add_confirmed(const Report& report, const Explanation& explanation, const s
   add(PortFact::base, number_words(rope.base));
   add(PortFact::scaling, describe(rope.scaling));
   const double factor = frequencies(rope, report.expected.length).attention_factor;
-  add(PortFact::attention_factor, formatted("{:.6g}", factor));
+  // Weights of a norm may hold it.
+  if (!has(out.findings, PortFact::norm)) add(PortFact::attention_factor, formatted("{:.6g}", factor));
   add(PortFact::direction, std::string(name(rope.rotation_direction)));
   if (report.expected.counted && !has(out.findings, PortFact::positions)) {
     add(PortFact::offset, formatted("first position {}", explanation.first_position));

@@ -10,6 +10,7 @@
 #include "diagnose/channel_pairs.h"
 #include "diagnose/hypothesis.h"
 #include "diagnose/noise.h"
+#include "diagnose/planned_rotation.h"
 
 namespace posenc::inline v0_2::port {
 namespace {
@@ -28,30 +29,23 @@ Rest rest_of(const Samples& samples, const Expectation& expected) {
   const Rope& rope = *expected.rope;
   const Frequencies f = frequencies(rope, expected.length);
   const ChannelPairs pairs = channel_pairs(rope.pairing, rope.pairing, rope.first_channel, rope.dim);
+  const std::vector<double> planned = rotated_as_planned(samples, samples.before, expected, Way::forth);
   Rest out{samples.after};
   double rest = 0.0;
   double tolerated = 0.0;
-  const auto width = static_cast<std::size_t>(samples.channels);
-  std::vector<double> turned(width);
+  for (std::size_t i = 0; i < planned.size(); ++i) {
+    out.of[i] -= planned[i];
+    rest += out.of[i] * out.of[i];
+  }
   for (std::int64_t r = 0; r < samples.rows(); ++r) {
-    for (std::int64_t h = 0; h < samples.heads; ++h) {
-      const double* x = samples.x(r, h);
-      double* y = out.of.data() + (r * samples.heads + h) * samples.channels;
-      std::copy(x, x + width, turned.begin());
-      for (std::size_t p = 0; p < pairs.pairs(); ++p) {
-        const auto [a, b] = pairs.from[p];
-        const std::size_t axis = rope.axes.of_pair.empty() ? 0 : static_cast<std::size_t>(rope.axes.of_pair[p]);
-        const double angle = expected.axes[axis][static_cast<std::size_t>(r)] * f.inv_freq[p];
-        const double cos = f.attention_factor * std::cos(angle);
-        const double sin = f.attention_factor * std::sin(angle);
-        turned[static_cast<std::size_t>(a)] = x[a] * cos - x[b] * sin;
-        turned[static_cast<std::size_t>(b)] = x[a] * sin + x[b] * cos;
-        const double off = f.attention_factor * (angle_tolerance(angle, rope.base) + 0x1p-23 + samples.after_unit);
+    for (std::size_t p = 0; p < pairs.pairs(); ++p) {
+      const auto [a, b] = pairs.from[p];
+      const std::size_t axis = rope.axes.of_pair.empty() ? 0 : static_cast<std::size_t>(rope.axes.of_pair[p]);
+      const double angle = expected.axes[axis][static_cast<std::size_t>(r)] * f.inv_freq[p];
+      const double off = f.attention_factor * (angle_tolerance(angle, rope.base) + 0x1p-23 + samples.after_unit);
+      for (std::int64_t h = 0; h < samples.heads; ++h) {
+        const double* x = samples.x(r, h);
         tolerated += off * off * (x[a] * x[a] + x[b] * x[b]);
-      }
-      for (std::size_t c = 0; c < width; ++c) {
-        y[c] -= turned[c];
-        rest += y[c] * y[c];
       }
     }
   }

@@ -48,6 +48,28 @@ std::vector<AttentionFault> found_attention() {
                                 };
                                 return of.name == "bloom" && queries > 8;
                               }));
+  out.push_back(found_in_part("found: one query sees the key after", PortFact::mask,
+                              [](AttentionPort& p, const PortedLayer&, Places queries, Places keys) {
+                                const auto own = p.seen;
+                                const double one = static_cast<double>(keys) - 10;
+                                p.seen = [own, one](double i, double j) {
+                                  return own(i, j) || (i == one && j == i + 1);
+                                };
+                                return queries > 20 && !own(0, 1);
+                              }));
+  out.push_back(found_in_part("found: two queries twice the scale", PortFact::scale,
+                              [](AttentionPort& p, const PortedLayer&, Places queries, Places keys) {
+                                const double end = static_cast<double>(keys);
+                                p.times = [end](Places, double i) { return i == end - 3 || i == end - 12 ? 2.0 : 1.0; };
+                                return queries > 20;
+                              }));
+  out.push_back(found_in_part("found: one query without its first key", PortFact::mask,
+                              [](AttentionPort& p, const PortedLayer&, Places queries, Places keys) {
+                                const auto own = p.seen;
+                                const double one = static_cast<double>(keys) - 32;
+                                p.seen = [own, one](double i, double j) { return own(i, j) && !(i == one && j == 0); };
+                                return queries > 20 && own(one, 0);
+                              }));
   return out;
 }
 

@@ -179,6 +179,15 @@ bool explains(const Left& left, const Left& plan, const Stage& stage) {
   return left.holds() && left.rest * kBetter <= stage.energy && left.rest * kAsGood <= plan.rest;
 }
 
+std::string unlikely_words(const std::vector<std::size_t>& queries, const DumpedAttention& dumped, const Stage& stage) {
+  std::vector<std::int64_t> few;
+  for (const std::size_t i : queries) {
+    if (few.size() < kTold) few.push_back(dumped.q_order[i]);
+  }
+  return formatted("the query at {}{}: the plan leaves more of its {} than rounding is likely to, beside the others",
+                   joined(few, ", "), few.size() < queries.size() ? ", ..." : "", whole(stage.stage));
+}
+
 // False where the plan and something else both hold and the latter leaves less, or the plan holds but is not likely.
 bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<AttentionTried>& tried,
                  const DumpedAttention& dumped, const LayerPlan& layer, AttentionDiagnosis& out) {
@@ -238,9 +247,15 @@ bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<
     }
     if (is_loose && !plan.likely) {
       out.undecided.push_back(
-          formatted("the plan leaves {:.2g} % of the {}, in some heads or queries more than rounding to as few bits is "
+          formatted("the plan leaves {:.2g} % of the {}, in some heads more than rounding to as few bits is "
                     "likely to",
                     100 * share(plan.rest, stage.energy), whole(stage.stage)));
+      return false;
+    }
+    const std::vector<std::size_t> unlikely =
+        is_loose ? judge.unlikely_queries(stage, tried.front(), plan) : std::vector<std::size_t>{};
+    if (!unlikely.empty()) {
+      out.undecided.push_back(unlikely_words(unlikely, dumped, stage));
       return false;
     }
     add_confirmed(all, stage, dumped, out);

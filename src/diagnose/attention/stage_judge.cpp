@@ -6,9 +6,6 @@
 namespace posenc::inline v0_2::port {
 namespace {
 
-constexpr double kStageUnit = 0x1p-24;
-// Products, sums, exp and a conversion: so many roundings of each number.
-constexpr double kStageRoundings = 4.0;
 // What is allowed adds up the most that each rounding may do, (4 u (|z| + |content|))^2 of a score; a weight may be off
 // by twice the error of its score and 4 u besides. What is likely is less. Two roundings of a score that is all bias,
 // each even within u |z|, leave 1/24 of that, and (2 u |z|)^2, 1/4, at the most; one rounding of a weight 1/48, and
@@ -21,21 +18,14 @@ constexpr Likely kLikelyScores{16.0, 4.0};
 constexpr Likely kLikelyWeights{24.0, 12.0};
 constexpr std::size_t kManyRows = 8;
 
-Scores predicted_scores(const AttentionTried& tried) {
-  if (tried.content_times == 1.0) return capped_scores(*tried.content, *tried.bias, tried.cap);
-  Scores content = *tried.content;
-  for (double& x : content) x *= tried.content_times;
-  return capped_scores(content, *tried.bias, tried.cap);
-}
-
-// What is left and what is allowed, by head and by query.
+// What is left and what is allowed, by head.
 class RowSums {
  public:
   RowSums(std::size_t heads, std::size_t queries) : heads_(heads), queries_(queries) {}
 
   void add(std::size_t h, std::size_t i, double rest, double allowed, Left& out) {
     heads_[h].add(rest, allowed);
-    queries_[i].add(rest, allowed);
+    out.rests.push_back(rest);
     out.rest += rest;
     out.allowed += allowed;
     if (rest > allowed) out.rows[i] = 1;
@@ -44,9 +34,8 @@ class RowSums {
     const auto within = [&](const Sums& sums, std::size_t rows) {
       return sums.rest * (rows < kManyRows ? times.few : times.many) <= sums.allowed;
     };
-    return within({all.rest, all.allowed}, heads_.size() * queries_.size()) &&
-           std::ranges::all_of(heads_, [&](const Sums& s) { return within(s, queries_.size()); }) &&
-           std::ranges::all_of(queries_, [&](const Sums& s) { return within(s, heads_.size()); });
+    return within({all.rest, all.allowed}, heads_.size() * queries_) &&
+           std::ranges::all_of(heads_, [&](const Sums& s) { return within(s, queries_); });
   }
 
  private:
@@ -58,7 +47,8 @@ class RowSums {
       allowed += may;
     }
   };
-  std::vector<Sums> heads_, queries_;
+  std::vector<Sums> heads_;
+  std::size_t queries_;
 };
 
 double length(const double* x, std::size_t channels) {
@@ -68,6 +58,13 @@ double length(const double* x, std::size_t channels) {
 }
 
 }  // namespace
+
+Scores predicted_scores(const AttentionTried& tried) {
+  if (tried.content_times == 1.0) return capped_scores(*tried.content, *tried.bias, tried.cap);
+  Scores content = *tried.content;
+  for (double& x : content) x *= tried.content_times;
+  return capped_scores(content, *tried.bias, tried.cap);
+}
 
 std::optional<Seen> shown_by_scores(const DumpedAttention& dumped) {
   if (!dumped.masked) return {};
@@ -92,6 +89,17 @@ StageJudge::StageJudge(const DumpedAttention& dumped, double scale) : dumped_(du
     }
     k_length_.push_back(most);
   }
+  const std::size_t group = std::max<std::size_t>(1, dumped.heads / dumped.kv_heads);
+  scaled_factors_.assign(dumped.heads * dumped.queries * dumped.keys, 0.0);
+  each_row([&](std::size_t h, std::size_t i) {
+    const double* const q = dumped.q.data() + (i * dumped.heads + h) * dumped.head_dim;
+    for (std::size_t j = 0; j < dumped.keys; ++j) {
+      const double* const k = dumped.k.data() + (j * dumped.kv_heads + h / group) * dumped.head_dim;
+      double sum = 0.0;
+      for (std::size_t c = 0; c < dumped.head_dim; ++c) sum += q[c] * q[c] * k[c] * k[c];
+      scaled_factors_[dumped.at(h, i, j)] = 2 * scale * scale * sum;
+    }
+  });
 }
 
 template <typename Do>

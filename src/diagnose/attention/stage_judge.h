@@ -12,8 +12,9 @@ namespace posenc::inline v0_2::port {
 struct Left {
   double rest = 0.0;         // sum of squares
   double allowed = 0.0;      // by rounding
-  std::vector<char> rows{};  // [queries]: in which more is left than rounding makes
-  bool likely = true;        // of all, of each head and of each query no more is left than rounding is likely to make
+  std::vector<char> rows{};     // [queries]: in which more is left than rounding makes
+  std::vector<double> rests{};  // [heads, queries]: of rest
+  bool likely = true;           // of all and of each head no more is left than rounding is likely to make
   bool holds() const { return rest <= allowed; }
 };
 
@@ -27,6 +28,13 @@ struct Stage {
 // Keys that scores which hold the mask show, [queries, keys]; nothing where heads differ, or no scores hold it.
 std::optional<Seen> shown_by_scores(const DumpedAttention& dumped);
 
+// What float32 rounds, and how often: products, sums, exp and a conversion.
+inline constexpr double kStageUnit = 0x1p-24;
+inline constexpr double kStageRoundings = 4.0;
+
+// Scores of a hypothesis, all keys seen.
+Scores predicted_scores(const AttentionTried& tried);
+
 // `scale`: the layer's softmax scale.
 class StageJudge {
  public:
@@ -36,6 +44,9 @@ class StageJudge {
   // Of scores, numbers alone: whether the mask is the hypothesis's is another question, which shown_by_scores()
   // answers.
   Left left(const Stage& stage, const AttentionTried& tried) const;
+  // Of what it left, `left`: queries of which roundings, one by one, are not likely to leave as much. Holds where every
+  // score has been rounded to the dtype of the tensors, and closer where other queries show that none was.
+  std::vector<std::size_t> unlikely_queries(const Stage& stage, const AttentionTried& tried, const Left& left) const;
 
  private:
   Left of_scores(const AttentionTried& tried) const;
@@ -43,6 +54,8 @@ class StageJudge {
   Left of_out(const AttentionTried& tried, std::optional<AttentionStage> before) const;
   Scores softmaxed(const AttentionTried& tried, bool dumped_scores) const;
   double weight_error(const AttentionTried& tried, std::size_t h, std::size_t i, bool dumped_scores) const;
+  // Queries with weights of keys that the hypothesis hides, or none of keys that it shows.
+  std::vector<std::size_t> shown_otherwise(const AttentionTried& tried, const Scores& p, bool dumped_scores) const;
   double score_error(std::size_t h, std::size_t i, std::size_t j, double z, double content, double unit) const;
 
   template <typename Do>
@@ -54,6 +67,9 @@ class StageJudge {
   // Lengths of queries and keys times the scale: what products of float32 lose is a part of that, not of the score.
   std::vector<double> q_length_;  // [queries, heads]
   std::vector<double> k_length_;  // [keys], the longest of all heads
+  // 2 scale^2 sum_c q_c^2 k_c^2 of each score: u^2 / 3 times this is what rounding of q and k, each times a part of the
+  // scale, makes of it.
+  Scores scaled_factors_;
 };
 
 }  // namespace posenc::inline v0_2::port

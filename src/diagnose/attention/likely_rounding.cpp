@@ -1,0 +1,217 @@
+// Queries of which a right port's roundings are not likely to leave as much.
+//
+// A rounding to a format of unit u is even within u |x|: its variance is u^2 x^2 / 3 at most, and u^2 x^2 / 12 at
+// least. Errors e of a row's scores move its weights and output by
+//
+//   d p_j = p_j (e_j - sum_k p_k e_k),   d o = sum_j p_j e_j (v_j - o)
+//
+// so that the squares of a row are a quadratic form of independent errors, which noise.h bounds (Hsu, Kakade and Zhang
+// 2012, theorem 2.1: the same bound for all that is not wider than normal, as even errors are).
+//
+// Whether scores were rounded at all is for the other queries to say: where they leave less than one rounding of a
+// score does, the port had its scores in float32, and every query is held to what is rounded after them.
+//
+// No rounding shows a key that is hidden, and none hides one whose weight a format has a number for.
+#include <algorithm>
+#include <cmath>
+
+#include "diagnose/attention/stage_judge.h"
+#include "diagnose/noise.h"
+
+namespace posenc::inline v0_2::port {
+namespace {
+
+// Roundings that code does at most: of content the product, times the scale, over the cap; of a score with its bias,
+// through tanh, times the cap; of a bias itself and scaled; of a weight before the sum over values and after it; of an
+// output once, and once more where parts of the keys are merged.
+constexpr double kOfContent = 3.0;
+constexpr double kOfScore = 3.0;
+constexpr double kOfBias = 2.0;
+constexpr double kOfWeight = 2.0;
+constexpr double kOfOutput = 2.0;
+// Even within a place: u^2 x^2 / 3 where x is a power of two, a fourth of it just below the next one.
+constexpr double kWithinBinade = 4.0;
+// The lower three quarters of squares of normal numbers hold 0.277 of their sum, P(chi^2_3 <= 1.323); a quarter.
+constexpr double kLowerQuarters = 0.75;
+constexpr double kOfLower = 4.0;
+// What is above it is no 0 in float16, whose least number is 2^-24.
+constexpr double kLeastWeight = 0x1p-24;
+
+// Of a sum of squares: its mean, the square of its covariance's Frobenius norm, and its spectral norm or more.
+struct Form {
+  double mean = 0.0;
+  double squares = 0.0;
+  double largest = 0.0;
+
+  void add(double variance) {
+    mean += variance;
+    squares += variance * variance;
+    largest = std::max(largest, variance);
+  }
+  // Of one direction at worst.
+  static Form of_trace(double trace) { return {trace, trace * trace, trace}; }
+};
+
+// Of errors that are added.
+Form operator+(const Form& a, const Form& b) {
+  const double frobenius = std::sqrt(a.squares) + std::sqrt(b.squares);
+  return {a.mean + b.mean, frobenius * frobenius, a.largest + b.largest};
+}
+
+struct LikelyOfQuery {
+  double rest = 0.0;
+  double least = 0.0;          // of one rounding of each score, at the least
+  double least_squares = 0.0;  // of heads
+  Variances finer, coarser;    // scores in float32, or rounded at every step
+
+  void add_row(double left, double one_rounding, const Form& after, const Form& scores) {
+    rest += left;
+    least += one_rounding;
+    least_squares += one_rounding * one_rounding;
+    const auto add = [](Variances& to, const Form& form) {
+      to.sum += form.mean;
+      to.squares += form.squares;
+      to.largest = std::max(to.largest, form.largest);
+    };
+    add(finer, after);
+    add(coarser, after + scores);
+  }
+};
+
+std::vector<std::size_t> beyond(const std::vector<LikelyOfQuery>& queries, Variances LikelyOfQuery::*allowed, double t) {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    if (queries[i].rest > (queries[i].*allowed).bound(t)) out.push_back(i);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::size_t> StageJudge::unlikely_queries(const Stage& stage, const AttentionTried& tried,
+                                                      const Left& left) const {
+  const bool scores_dumped = stage.before == AttentionStage::scores;
+  const bool weights_dumped = stage.before == AttentionStage::weights;
+  const bool of_scores = stage.stage == AttentionStage::scores;
+  const bool of_out = stage.stage == AttentionStage::out;
+  const Scores z = predicted_scores(tried);
+  const Scores p = weights_dumped ? dumped_.weights : of_scores ? Scores{} : softmaxed(tried, scores_dumped);
+  const std::vector<double> o =
+      of_out ? summed_values(p, *tried.v, tried.v_in_turn, dumped_) : std::vector<double>{};
+  const double unit = std::max({dumped_.unit, dumped_.scores_unit, kStageUnit});
+  const double score_unit = scores_dumped ? dumped_.scores_unit : unit;
+  const double weight_unit = std::max({dumped_.unit, dumped_.weights_unit, kStageUnit});
+  const double out_unit = std::max({dumped_.unit, dumped_.out_unit, kStageUnit});
+  // float32 sums lose a part of the lengths.
+  const auto in_float = [&](std::size_t h, std::size_t i, std::size_t j) {
+    const double length = kStageRoundings * kStageUnit * q_length_[i * dumped_.heads + h] * k_length_[j];
+    return length * length;
+  };
+  const auto score_variance = [&](std::size_t n) {
+    if (weights_dumped) return 0.0;
+    if (scores_dumped) return rounding_variance(score_unit, z[n] * z[n]);
+    const double content = (*tried.content)[n] * tried.content_times;
+    const double bias = (*tried.bias)[n];
+    return rounding_variance(score_unit, kOfContent * content * content + kOfScore * z[n] * z[n] +
+                                             kOfBias * bias * bias + scaled_factors_[n]);
+  };
+  std::vector<LikelyOfQuery> queries(dumped_.queries);
+  each_row([&](std::size_t h, std::size_t i) {
+    Form after;
+    Form scores;
+    double least = 0.0;
+    double mean = 0.0;  // of errors of scores, by weight
+    if (of_scores) {
+      for_seen(h, i, tried.seen.get(), [&](std::size_t n) {
+        const double once = rounding_variance(unit, z[n] * z[n]);
+        after.add(once + in_float(h, i, n % dumped_.keys));
+        scores.add(score_variance(n));
+        least += (once + rounding_variance(unit, (*tried.content)[n] * (*tried.content)[n])) / kWithinBinade;
+      });
+    } else {
+      for (std::size_t j = 0; j < dumped_.keys; ++j) {
+        const std::size_t n = dumped_.at(h, i, j);
+        mean += p[n] * p[n] * score_variance(n);
+      }
+    }
+    const std::size_t group = std::max<std::size_t>(1, dumped_.heads / dumped_.kv_heads);
+    const std::size_t g = tried.v_in_turn ? h % dumped_.kv_heads : h / group;
+    double of_scores_sum = 0.0;
+    double of_floats = 0.0;
+    double of_weights = 0.0;
+    for (std::size_t j = 0; j < dumped_.keys && !of_scores; ++j) {
+      const std::size_t n = dumped_.at(h, i, j);
+      if (p[n] == 0) continue;
+      const double square = p[n] * p[n];
+      const double rounded = rounding_variance(weight_unit, kOfWeight * square);
+      const double once = rounding_variance(unit, z[n] * z[n]) / kWithinBinade;
+      if (!of_out) {
+        after.add(rounded + square * in_float(h, i, j));
+        of_scores_sum += square * (score_variance(n) * std::max(0.0, 1 - 2 * p[n]) + mean);
+        least += square * once * (1 - p[n]) * (1 - p[n]);
+        continue;
+      }
+      double from_mean = 0.0;
+      double size = 0.0;
+      const double* const v = tried.v->data() + (j * dumped_.kv_heads + g) * dumped_.value_dim;
+      const double* const at = o.data() + (i * dumped_.heads + h) * dumped_.value_dim;
+      for (std::size_t c = 0; c < dumped_.value_dim; ++c) {
+        from_mean += (v[c] - at[c]) * (v[c] - at[c]);
+        size += v[c] * v[c];
+      }
+      of_weights += rounded * size;
+      of_floats += square * in_float(h, i, j) * from_mean;
+      of_scores_sum += square * score_variance(n) * from_mean;
+      least += square * once * from_mean;
+    }
+    if (of_out) {
+      const double* const at = o.data() + (i * dumped_.heads + h) * dumped_.value_dim;
+      for (std::size_t c = 0; c < dumped_.value_dim; ++c) {
+        after.add(rounding_variance(out_unit, kOfOutput * at[c] * at[c]));
+      }
+      after = after + Form::of_trace(of_weights + of_floats);
+    }
+    if (!of_scores) scores = Form::of_trace(of_scores_sum);
+    queries[i].add_row(left.rests[h * dumped_.queries + i], least, after, scores);
+  });
+  std::vector<std::size_t> out = stage.stage == AttentionStage::weights ? shown_otherwise(tried, p, scores_dumped)
+                                                                              : std::vector<std::size_t>{};
+  const double t = level_of(static_cast<double>(dumped_.queries));
+  const std::vector<std::size_t> finer = beyond(queries, &LikelyOfQuery::finer, t);
+  double rest = 0.0;
+  Variances least;
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    if (std::ranges::binary_search(finer, i)) continue;
+    rest += queries[i].rest;
+    least.sum += queries[i].least;
+    least.squares += queries[i].least_squares;
+  }
+  const auto inside = static_cast<double>(queries.size() - finer.size());
+  const bool is_finer = inside >= kLowerQuarters * static_cast<double>(queries.size()) &&
+                        kOfLower * rest <= least.sum - 2 * std::sqrt(t * least.squares);
+  for (const std::size_t i : is_finer ? finer : beyond(queries, &LikelyOfQuery::coarser, t)) out.push_back(i);
+  std::ranges::sort(out);
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+// Where the plan shows no key at all, code makes of the row what it likes.
+std::vector<std::size_t> StageJudge::shown_otherwise(const AttentionTried& tried, const Scores& p,
+                                                     bool dumped_scores) const {
+  std::vector<std::size_t> out;
+  // Scores that hold the mask are judged by themselves.
+  if (dumped_scores && dumped_.masked) return out;
+  each_row([&](std::size_t h, std::size_t i) {
+    const char* const seen = tried.seen->data() + i * dumped_.keys;
+    if (std::none_of(seen, seen + dumped_.keys, [](char s) { return s != 0; })) return;
+    const double least = kLeastWeight * std::exp(weight_error(tried, h, i, dumped_scores));
+    for (std::size_t j = 0; j < dumped_.keys; ++j) {
+      const std::size_t n = dumped_.at(h, i, j);
+      const bool is_shown = dumped_.weights[n] > 0;
+      if (is_shown != (seen[j] != 0) && (is_shown || p[n] > least)) out.push_back(i);
+    }
+  });
+  return out;
+}
+
+}  // namespace posenc::inline v0_2::port
