@@ -78,7 +78,8 @@ struct LikelyOfQuery {
   }
 };
 
-std::vector<std::size_t> beyond(const std::vector<LikelyOfQuery>& queries, Variances LikelyOfQuery::*allowed, double t) {
+std::vector<std::size_t> beyond(const std::vector<LikelyOfQuery>& queries, Variances LikelyOfQuery::*allowed,
+                                double t) {
   std::vector<std::size_t> out;
   for (std::size_t i = 0; i < queries.size(); ++i) {
     if (queries[i].rest > (queries[i].*allowed).bound(t)) out.push_back(i);
@@ -96,8 +97,7 @@ std::vector<std::size_t> StageJudge::unlikely_queries(const Stage& stage, const 
   const bool of_out = stage.stage == AttentionStage::out;
   const Scores z = predicted_scores(tried);
   const Scores p = weights_dumped ? dumped_.weights : of_scores ? Scores{} : softmaxed(tried, scores_dumped);
-  const std::vector<double> o =
-      of_out ? summed_values(p, *tried.v, tried.v_in_turn, dumped_) : std::vector<double>{};
+  const std::vector<double> o = of_out ? summed_values(p, *tried.v, tried.v_in_turn, dumped_) : std::vector<double>{};
   const double unit = std::max({dumped_.unit, dumped_.scores_unit, kStageUnit});
   const double score_unit = scores_dumped ? dumped_.scores_unit : unit;
   const double weight_unit = std::max({dumped_.unit, dumped_.weights_unit, kStageUnit});
@@ -174,8 +174,8 @@ std::vector<std::size_t> StageJudge::unlikely_queries(const Stage& stage, const 
     if (!of_scores) scores = Form::of_trace(of_scores_sum);
     queries[i].add_row(left.rests[h * dumped_.queries + i], least, after, scores);
   });
-  std::vector<std::size_t> out = stage.stage == AttentionStage::weights ? shown_otherwise(tried, p, scores_dumped)
-                                                                              : std::vector<std::size_t>{};
+  std::vector<std::size_t> out =
+      stage.stage == AttentionStage::weights ? shown_otherwise(tried, p, scores_dumped) : std::vector<std::size_t>{};
   const double t = level_of(static_cast<double>(dumped_.queries));
   const std::vector<std::size_t> finer = beyond(queries, &LikelyOfQuery::finer, t);
   double rest = 0.0;

@@ -10,8 +10,8 @@ namespace posenc::inline v0_2::port {
 
 // What one hypothesis leaves of a stage.
 struct Left {
-  double rest = 0.0;         // sum of squares
-  double allowed = 0.0;      // by rounding
+  double rest = 0.0;            // sum of squares
+  double allowed = 0.0;         // by rounding
   std::vector<char> rows{};     // [queries]: in which more is left than rounding makes
   std::vector<double> rests{};  // [heads, queries]: of rest
   bool likely = true;           // of all and of each head no more is left than rounding is likely to make
