@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <sstream>
 
@@ -152,6 +153,68 @@ TEST(diagnose, cannot_tell_from_nothing) {
   empty.shape[2] = 0;
   d = diagnose({.before = empty, .after = empty});
   EXPECT_EQ(d.verdict, PortVerdict::cannot_tell);
+}
+
+// A norm's weights times a number are the factor on cos and sin times that number: nothing of it is seen.
+TEST(diagnose, says_nothing_of_a_factor_beside_weights_of_a_norm) {
+  std::int64_t judged = 0;
+  for (const PortedPlan& plan : ported_plans()) {
+    if (plan.port.factor == 1.0) continue;
+    for (const bool before : {true, false}) {
+      for (const DType dtype : {DType::f32, DType::bf16}) {
+        std::mt19937_64 random(31);
+        const Tensor x = random_tensor({1, 5, 4, plan.channels}, dtype, random);
+        Tensor y = before ? x : rotated(plan.port, x);
+        const auto width = static_cast<double>(plan.channels);
+        for (std::size_t from = 0; from < y.values.size(); from += plan.channels) {
+          double square = 1e-5 * width;
+          for (std::size_t c = 0; c < plan.channels; ++c) square += y.values[from + c] * y.values[from + c];
+          for (std::size_t c = 0; c < plan.channels; ++c) {
+            y.values[from + c] *= (0.5 + static_cast<double>(c % 7) / 4) / std::sqrt(square / width);
+          }
+        }
+        if (before) y = rotated(plan.port, y);
+        round_all(y);
+        const Bytes from = bytes_of(x);
+        const Bytes to = bytes_of(y);
+        const Diagnosis d =
+            diagnose({.before = from.view, .after = to.view, .rotate = &plan.rotate, .plan = &plan.plan, .start = 0});
+        ASSERT_EQ(d.findings.size(), 1U) << plan.name << "\n" << describe(d);
+        EXPECT_EQ(d.findings[0].fact, PortFact::norm) << plan.name << "\n" << describe(d);
+        const auto factor = std::ranges::find(d.confirmed, PortFact::attention_factor, &PortFinding::fact);
+        EXPECT_EQ(factor, d.confirmed.end()) << plan.name;
+        ++judged;
+      }
+    }
+  }
+  EXPECT_GE(judged, 4);
+}
+
+TEST(diagnose, names_positions_of_an_image_that_short_floats_round) {
+  std::int64_t named = 0;
+  for (PortedPlan plan : ported_plans()) {
+    if (plan.axes < 2) continue;
+    std::mt19937_64 random(32);
+    const std::size_t tokens = 60;
+    const Tensor x = random_tensor({1, tokens, 8, plan.channels}, DType::f16, random);
+    std::vector<double> places;
+    for (std::size_t axis = 0; axis < plan.axes; ++axis) {
+      for (std::size_t t = 0; t < tokens; ++t) places.push_back(5001 + plan.coordinate(axis, t));
+    }
+    // float16 has every fourth number there.
+    plan.port.position = [own = plan.coordinate](std::size_t, std::size_t, std::size_t t, std::size_t axis) {
+      return 4 * std::nearbyint((5001 + own(axis, t)) / 4);
+    };
+    Tensor y = rotated(plan.port, x);
+    round_all(y);
+    const Bytes from = bytes_of(x);
+    const Bytes to = bytes_of(y);
+    const Diagnosis d = diagnose({.before = from.view, .after = to.view, .rotate = &plan.rotate, .positions = places});
+    ASSERT_FALSE(d.findings.empty()) << plan.name << "\n" << describe(d);
+    EXPECT_EQ(d.findings[0].found, "float16 positions") << plan.name << "\n" << describe(d);
+    ++named;
+  }
+  EXPECT_GE(named, 2);
 }
 
 TEST(diagnose, recovers_without_a_plan) {

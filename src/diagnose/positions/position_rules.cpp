@@ -226,13 +226,6 @@ Rules wraps(const Context& in) {
   return {};
 }
 
-double to_significant(double x, int bits) {
-  if (x == 0) return x;
-  int exponent = 0;
-  std::frexp(x, &exponent);
-  return std::ldexp(std::nearbyint(std::ldexp(x, bits - exponent)), exponent - bits);
-}
-
 Rules short_floats(const Context& in) {
   for (const auto& [name, bits] : {std::pair{"float16", 11}, {"bfloat16", 8}}) {
     const int significant = bits;
@@ -240,8 +233,7 @@ Rules short_floats(const Context& in) {
     if (!in.agrees(made)) continue;
     std::size_t first = 0;
     while (first < made.size() && made[first] == in.expected.of_row[first]) ++first;
-    return {rule(std::move(made), {{PortFact::precision, formatted("{} positions", name), "float32 or integers",
-                                    "make positions as integers or float32", first}})};
+    return {rule(std::move(made), {short_positions_change(name, first)})};
   }
   return {};
 }
@@ -378,6 +370,18 @@ Rules other_positions(const Context& in) {
 Change direction_change() {
   return {PortFact::direction, "the other way", "as the plan says",
           "exchange the signs of the two sine terms: (a cos - b sin, b cos + a sin)"};
+}
+
+double to_significant(double x, int bits) {
+  if (x == 0) return x;
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(x, bits - exponent)), exponent - bits);
+}
+
+Change short_positions_change(const char* format, std::size_t first_row) {
+  return {PortFact::precision, formatted("{} positions", format), "float32 or integers",
+          "make positions as integers or float32", first_row};
 }
 
 Change offset_change(double by, double start) {

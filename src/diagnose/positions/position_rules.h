@@ -33,6 +33,12 @@ struct PlacesRule {
 std::vector<PlacesRule> position_rules(const std::vector<DecodedRow>& decoded, const ExpectedPlaces& expected,
                                        bool without_rule);
 
+// To the nearest of so many significant bits: 11 in float16, 8 in bfloat16.
+double to_significant(double x, int bits);
+
+// Positions that were made in such a format, "float16", from `first_row` on.
+Change short_positions_change(const char* format, std::size_t first_row);
+
 // Positions that are `by` too large, where the first token stands at `start`.
 Change offset_change(double by, double start);
 
