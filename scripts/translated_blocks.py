@@ -4,8 +4,8 @@
 usage: translated_blocks.py [--check]
 
 Blocks go by their order. With --check nothing is written: the exit status is 1 when a block differs, when a translation
-has more or fewer blocks, headings or rows of tables than its page, another number in a cell that is a number alone, or
-other pictures, and when one of the two does not link to the other.
+has more or fewer blocks, headings or rows of tables than its page, other pictures, or in a row of a table another number in
+a cell that is a number alone, other pages or papers, and when one of the two does not link to the other.
 """
 import pathlib
 import re
@@ -18,12 +18,20 @@ PICTURE = re.compile(r"!\[[^\]]*\]\(([^)]+)\)")
 LINES = {"headings": re.compile(r"^#+ ", re.MULTILINE), "rows of tables": re.compile(r"^\| ", re.MULTILINE)}
 ROW = re.compile(r"^\| .*$", re.MULTILINE)
 NUMBER = re.compile(r"-?[0-9][0-9.,]*")
+LINK = re.compile(r"\]\(([^)#\s]+)")
+PAPER = re.compile(r"\b[0-9]{4}\.[0-9]{5}\b")
 
 
 def numbers(text):
     """Of each row of the tables outside of blocks, the cells that are a number alone, by their columns."""
     rows = (row.split("|") for row in ROW.findall(BLOCK.sub("", text)))
     return [{column: cell.strip() for column, cell in enumerate(row) if NUMBER.fullmatch(cell.strip())} for row in rows]
+
+
+def sources(text):
+    """Of each row of the tables outside of blocks, the pages that it links to, in whichever language, and the arXiv numbers."""
+    return [sorted({link.replace(".zh-CN.md", ".md") for link in LINK.findall(row)} | set(PAPER.findall(row)))
+            for row in ROW.findall(BLOCK.sub("", text))]
 
 
 def with_blocks(translation, blocks):
@@ -54,6 +62,8 @@ def main(arguments):
             faults.append(f"{path.name} shows other pictures than its page")
         faults += [f"{path.name}: row {row} of its tables has the numbers {list(here.values())}, its page {list(there.values())}"
                    for row, (there, here) in enumerate(zip(numbers(page), numbers(old)), 1) if here != there]
+        faults += [f"{path.name}: row {row} of its tables leads to {here}, its page to {there}"
+                   for row, (there, here) in enumerate(zip(sources(page), sources(old)), 1) if here != there]
         for what, lines in LINES.items():
             there, here = (len(lines.findall(BLOCK.sub("", text))) for text in (page, old))
             if there != here:
