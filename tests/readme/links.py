@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Links of pages lead somewhere: the file is there, and so is the heading. And the page of verdicts on speed
-(docs/performance.md) has no figure of its own: each stands on a page of docs/performance/.
+(docs/performance.md) has no figure of its own: each stands on a page of docs/performance/, and those of a paragraph that
+leads to a section of such a page, in that section.
 
 usage: links.py SOURCE_DIR
 """
@@ -53,6 +54,25 @@ def own_figures(verdicts, laboratory):
             for figure in sorted(set(FIGURE.findall(verdicts)) - known)]
 
 
+def section(text, heading):
+    """The part of a page below the heading of this anchor."""
+    parts = re.split(r"^(?=#+ )", FENCE.sub("", text), flags=re.MULTILINE)
+    return next((part for part in parts if heading in anchors(part)), "")
+
+
+def paragraphs_own_figures(verdicts, laboratory):
+    """laboratory: {path from docs/: text}. Tables aside, whose cells have figures of several pages."""
+    found = []
+    for paragraph in verdicts.split("\n\n"):
+        for target in LINK.findall(paragraph):
+            file, _, heading = target.partition("#")
+            if heading and file in laboratory:
+                known = set(FIGURE.findall(section(laboratory[file], heading)))
+                found += [f"docs/performance.md: {figure} does not stand in {target}"
+                          for figure in sorted(set(FIGURE.findall(LINK.sub("", paragraph))) - known)]
+    return found
+
+
 def must(holds, what):
     if not holds:
         sys.exit(f"this script cannot see {what}")
@@ -63,6 +83,8 @@ must(broken_links({"d/a.md": "[x](../b.md#c)", "b.md": "# D\n"}, lambda path: Tr
 must(broken_links({"a.md": "[x](#b)\n```\n# B\n```\n"}, lambda path: True), "that a heading is code")
 must(not broken_links({"d/a.md": "[x](../b.md#c-d)", "b.md": "# `C`, d!\n"}, lambda path: True), "a heading")
 must(own_figures("1.05 and 3", ["1.06, 3"]), "a figure of its own")
+must(paragraphs_own_figures("takes 1.05 ([x](p/a.md#c))", {"p/a.md": "1.05\n# C\n1.06\n"}), "a figure of another section")
+must(not paragraphs_own_figures("takes 1.05 ([x](p/a.md#c))", {"p/a.md": "# C\n1.05\n"}), "a figure of the section")
 
 root = pathlib.Path(sys.argv[1])
 names = [str(path) for path in checkout.files(root) if path.suffix == ".md"]
@@ -70,5 +92,6 @@ texts = {name: (root / name).read_text(encoding="utf-8") for name in names}
 found = broken_links(texts, lambda path: (root / path).exists())
 found += own_figures(texts["docs/performance.md"],
                      [text for name, text in texts.items() if name.startswith("docs/performance/")])
+found += paragraphs_own_figures(texts["docs/performance.md"], {name.removeprefix("docs/"): text for name, text in texts.items()})
 print("\n".join(found))
 sys.exit(bool(found))
