@@ -32,7 +32,7 @@ function marked(text, parts) {
   return text.replace(sought, (found) => `<mark>${found}</mark>`);
 }
 
-// Sections by how many of the parts they have, a title's counting tenfold, below the pages that they are in.
+// Sections by how many of the parts they have, those of a title counting tenfold, of a page's title twentyfold; below their pages.
 function rank(parts, least) {
   const pages = new Map();
   const page = (location) => location.split("#")[0];
@@ -43,7 +43,7 @@ function rank(parts, least) {
     if (found.length < least) continue;
     const at = Math.max(0, body.indexOf(found.find((part) => body.includes(part)) ?? "") - 30);
     const entry = { location, title: marked(title, parts), text: marked(plain(text).slice(at, at + 120), parts),
-      score: found.length + 10 * titled.length, terms: Object.fromEntries(parts.map((part) => [part, found.includes(part)])) };
+      score: found.length + (location.includes("#") ? 10 : 20) * titled.length, terms: Object.fromEntries(parts.map((part) => [part, found.includes(part)])) };
     pages.set(page(location), [...pages.get(page(location)) ?? [], entry]);
   }
   for (const [location, entries] of pages) {

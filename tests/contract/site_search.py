@@ -23,7 +23,7 @@ POSITION, ENCODING, INSTALL = "\u4f4d\u7f6e", "\u7f16\u7801", "\u5b89\u88c5"
 # Words, and what the title of the first page says of them.
 ASKED = {"contextual position": "(CoPE)", POSITION: POSITION, POSITION + ENCODING: POSITION + ENCODING,
          # On the way to a word, and with what lunr takes for a sign of its own.
-         "ALiBi s": "ALiBi", "CoPE s": "CoPE", "half-": " ", "RoPE:": "RoPE",
+         "ALiBi s": "ALiBi", "CoPE s": "CoPE", "half-": " ", "RoPE:": " ",
          # "How to install" stands nowhere; pages with its characters apart come after the one with "install".
          "\u600e\u4e48" + INSTALL: INSTALL}
 
