@@ -1,5 +1,6 @@
 """posenc.distributed.context_parallel: tiny models of transformers on two and four ranks of gloo, held to their own eager
-attention in float64 on one: logits, the loss and the gradient of every parameter."""
+attention in float64 on one: logits, the loss and the gradient of every parameter. Beside it, a model of posenc.nn of which
+each rank has whole sequences."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ import os
 import pytest
 import torch
 
+import bounds
 from posenc.conformance.families import FAMILIES
+from ranks import shared_tables
 from ranks.models import alone
 from ranks.pool import Pool
 
@@ -124,3 +127,15 @@ REFUSED = {
 def test_what_ranks_would_not_share_is_refused(pool, what):
     for text in pool.ask("refused_by_model", 2, what, ranks=range(2)):
         assert REFUSED[what] in text and text.startswith("ValueError"), text
+
+
+def test_data_parallel_ranks_have_the_gradients_of_one(pool):
+    alone = shared_tables.gradients(shared_tables.Shared(), shared_tables.words_of(0, shared_tables.BATCH))
+    first, second = pool.ask("shared_tables", 2, True, ranks=range(2))
+    by_itself, _ = pool.ask("shared_tables", 2, False, ranks=range(2))
+    largest = max(float(x.abs().max()) for x in alone.values())
+    for name, x in alone.items():
+        bound = bounds.trained(float(x.abs().max()), largest)
+        assert torch.equal(first[name], second[name])
+        assert float((first[name] - x).abs().max()) <= bound, name
+        assert float((by_itself[name] - x).abs().max()) > 100 * bound, name  # one rank's sequences alone are others

@@ -11,6 +11,7 @@ import page_blocks  # noqa: E402
 PAGES = {
     "docs/nn.md": 4,
     "docs/torch.md": 8,
+    "docs/training.md": 1,
     "docs/coming-from/flash-attn.md": 4,
     "docs/coming-from/llama.cpp.md": 8,
     "docs/coming-from/rotary-embedding-torch.md": 4,

@@ -1,4 +1,5 @@
-"""Models of transformers trained within posenc.transformers.use: logits, losses and gradients are the model's own."""
+"""Models of transformers trained within posenc.transformers.use: logits, losses and gradients are the model's own. Tables
+that layers of posenc.nn share have the sum of the layers' gradients."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import transformers as hf
 import bounds
 import posenc
 import posenc.transformers
+from ranks import shared_tables
 
 POINTS = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0, "vocab_size": 50}
 LLAMA = {
@@ -213,6 +215,20 @@ def test_every_number_of_a_given_table_is_trained():
         assert of.grad is not None and bool(of.grad.isfinite().all()), name
         # The last layer's bias is one number for all keys of a query: the softmax does not see it.
         assert float(of.grad.abs().max()) > 0 or name == "out.bias", name
+
+
+# ---- tables that layers share ----
+
+
+def test_a_shared_table_has_the_sum_of_its_layers_gradients():
+    words = shared_tables.words_of(0, shared_tables.BATCH)
+    apart = shared_tables.gradients(shared_tables.Shared(is_shared=False), words)
+    shared = shared_tables.gradients(shared_tables.Shared(), words)
+    assert set(apart) - set(shared) == set(shared_tables.PAIRS.values())
+    for name, gradient in shared.items():
+        other = shared_tables.PAIRS.get(name)
+        assert torch.equal(gradient, apart[name] if other is None else apart[name] + apart[other]), name
+        assert other is None or min(float(apart[n].abs().max()) for n in (name, other)) > 0
 
 
 # ---- 200 steps on one batch, as own attention and as posenc's ----

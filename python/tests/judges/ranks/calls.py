@@ -20,6 +20,7 @@ import posenc.torch
 import scheme_cases
 from posenc.distributed import _parts, _schedule
 from ranks import models
+from ranks import shared_tables as of_shared_tables
 from scheme_cases import CASES, LEARNED, Call
 
 _schedule.LEAST_ROWS = 3  # so that the few rows of a test come in parts too
@@ -391,6 +392,10 @@ def model_or_refusal(*how: Any) -> Any:
         if not str(problem).startswith(("[use]", "[context_parallel]")):
             raise
         return str(problem)
+
+
+def shared_tables(ranks: int, is_averaged: bool) -> Any:
+    return of_shared_tables.over_ranks(ranks, GROUPS[ranks], is_averaged)
 
 
 def refused_by_model(ranks: int, what: str) -> str:
