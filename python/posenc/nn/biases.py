@@ -55,11 +55,17 @@ class ALiBi(PlaceBias):
 
 
 class T5RelativeBias(PlaceBias):
-    """A learned number per head and bucket of i - j. table: [buckets, heads], T5's relative_attention_bias.weight."""
+    """A learned number per head and bucket of i - j. table: [buckets, heads], T5's relative_attention_bias.weight, of which
+    the state dict loads too."""
 
     def __init__(self, heads: int, **scheme: Any) -> None:
         super().__init__(_posenc.T5Bias(**scheme), heads)
         self.table = nn.Parameter(torch.randn(self.scheme.buckets, heads) / math.sqrt(heads))
+
+    def _load_from_state_dict(self, state: dict[str, Tensor], prefix: str, *others: Any, **more: Any) -> None:
+        if f"{prefix}weight" in state:
+            state[f"{prefix}table"] = state.pop(f"{prefix}weight")
+        super()._load_from_state_dict(state, prefix, *others, **more)
 
     def tables(self, **others: Any) -> dict[str, Any] | None:
         return {"table": self.table}

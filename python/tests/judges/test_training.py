@@ -12,6 +12,7 @@ import transformers as hf
 
 import bounds
 import posenc
+import posenc.nn
 import posenc.transformers
 from ranks import shared_tables
 
@@ -229,6 +230,16 @@ def test_a_shared_table_has_the_sum_of_its_layers_gradients():
         other = shared_tables.PAIRS.get(name)
         assert torch.equal(gradient, apart[name] if other is None else apart[name] + apart[other]), name
         assert other is None or min(float(apart[n].abs().max()) for n in (name, other)) > 0
+
+
+def test_a_bias_that_layers_share_is_loaded_from_t5():
+    theirs = model_of("t5").encoder.block[0].layer[0].SelfAttention
+    own = posenc.nn.T5RelativeBias(heads=4, bidirectional=True)
+    own.load_state_dict(theirs.relative_attention_bias.state_dict())
+    assert torch.equal(own(queries=40), theirs.compute_bias(40, 40)[0])
+    again = posenc.nn.T5RelativeBias(heads=4, bidirectional=True)
+    again.load_state_dict(own.state_dict())
+    assert torch.equal(again.table, own.table)
 
 
 # ---- 200 steps on one batch, as own attention and as posenc's ----
