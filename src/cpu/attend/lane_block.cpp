@@ -425,6 +425,7 @@ void begin(const AttendCall& call, const BlockLanes& lanes, RowScratch& scratch,
   const std::int64_t channels = call.layer.head_dim;
   const std::size_t columns = index(channels * block.lanes);
   for (LaneBlock::Floats& own : block.of_term) own.clear();
+  for (PlaceRing& ring : block.met) ring.begin(block.lanes);
   read_queries(call, block, scratch);
   if (call.takes_raw_queries) {
     block.raw.resize(columns);

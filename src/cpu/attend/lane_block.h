@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cpu/attend/attend_call.h"
+#include "cpu/attend/place_ring.h"
 #include "posenc/rotate.h"
 
 namespace posenc::cpu {
@@ -59,6 +60,9 @@ struct LaneBlock {
                      // rotates
   Floats raw;        // [head_dim][lanes], as given
   std::pmr::vector<Floats> of_term;
+  // Of each term in which rows of the lanes meet vectors of places: their products, kept from tile to tile. None: made
+  // for each tile.
+  std::vector<PlaceRing> met;
   Floats out;                           // [value_dim][lanes], not yet divided by sum; decode: [lanes][value_dim]
   Floats mass;                          // ValueDistance: [count + 1][lanes]
   std::array<float, kMaxLanes> length;  // of q, at least, where FarTiles asks

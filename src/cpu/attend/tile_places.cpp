@@ -73,7 +73,8 @@ void TileTerms::add(const math::QueryDistance& term, std::size_t t) {
                 .count = term.vectors.count,
                 .per_head = term.vectors.per_head,
                 .rows = term.given_places.empty() ? block_.raw.data() : block_.of_term[t].data(),
-                .part = term.part});
+                .part = term.part,
+                .kept = kept(t)});
 }
 
 // to[place][lane]. The lanes of one register meet fewer places than all: where positions go up by one, 16 of them and
@@ -103,8 +104,42 @@ void TileTerms::multiply_places(const PlaceProducts& x, std::int64_t head, const
   }
 }
 
+// Of lanes of one head: the products with places that the block meets for the first time, and of all each score its
+// own.
+void TileTerms::add_kept_products(const PlaceProducts& x) {
+  const std::int64_t channels = call_.layer.head_dim;
+  const float* const vectors = x.vectors + (x.per_head ? block_.head() * x.count * channels : 0);
+  PlaceRing& ring = *x.kept;
+  const PlaceRange all = places(x.at, whole_tile());
+  for (std::int64_t low = all.low; low <= all.high; low += PlaceRing::kPlaces) {
+    const PlaceSpan some{low, std::min(low + PlaceRing::kPlaces - 1, all.high)};
+    if (!ring.takes(some)) ring.clear();
+    ring.open(some, [&](std::int64_t place, std::int64_t count, float* to) {
+      call_.attention.product({.a = vectors + place * channels,
+                               .a_row = channels,
+                               .a_step = 1,
+                               .b = x.rows,
+                               .c = to,
+                               .rows = count,
+                               .depth = channels,
+                               .lanes = block_.lanes});
+    });
+    if (all.is_one()) {
+      const float* const band = ring.data() + ring.offset(low);
+      call_.attention.add_rows({.to = scores(), .added = band, .step = 0, .factor = factor(x.part)});
+      return;
+    }
+    gather(ring.data(), x.at.coordinate, x.part, [&](std::int64_t d) {
+      const std::int64_t place = place_of(x.at, d);
+      const bool is_here = place >= some.low && place <= some.high;
+      return static_cast<std::int32_t>(is_here ? ring.offset(place) : ring.nowhere());
+    });
+  }
+}
+
 // Bands of kBandPlaces rows of the table at a time, so that the products stay in L1.
 void TileTerms::add_products(const PlaceProducts& x) {
+  if (x.kept != nullptr) return add_kept_products(x);
   const std::int64_t lanes = block_.lanes;
   const PlaceRange all = places(x.at, whole_tile());
   for (std::int64_t low = all.low; low <= all.high; low += kBandPlaces) {

@@ -27,7 +27,8 @@ void TileTerms::add(const math::SineDistance& term, std::size_t t) {
                          .count = term.high - term.low + 1,
                          .per_head = true,
                          .rows = block_.of_term[t].data(),
-                         .part = math::Part::content});
+                         .part = math::Part::content,
+                         .kept = kept(t)});
   }
   const PlaceRange range = distances(term.coordinate, whole_tile());
   if (range.high - range.low < SineRows::kRows) return add_run_of_sines(term, t, range);

@@ -153,8 +153,11 @@ class TileTerms {
     bool per_head;
     const float* rows;  // [channels][lanes]
     math::Part part;
+    PlaceRing* kept;  // or null
   };
+  PlaceRing* kept(std::size_t t) const { return block_.met.empty() ? nullptr : &block_.met[t]; }
   void add_products(const PlaceProducts& x);
+  void add_kept_products(const PlaceProducts& x);
   void multiply_places(const PlaceProducts& x, std::int64_t head, const PlaceRange& some, float* to) const;
   void add_some_keys(const math::KeyDistance& term, std::size_t t, const Patch& patch);
   void add_place_of_keys(const math::KeyDistance& term, std::size_t t, std::int64_t place);

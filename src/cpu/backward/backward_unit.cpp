@@ -103,7 +103,7 @@ BackwardWorker::BackwardWorker(BackwardCall& backward, std::span<const BackwardU
   }
   meets_.resize(index(backward.regions()));
   keys_.keys.resize(index(backward.regions() * kTileKeys * backward.key_width));
-  if (call_.takes_raw_keys) keys_.raw_keys.resize(index(kTileKeys * backward.key_width));
+  if (backward.keeps_raw_keys) keys_.raw_keys.resize(index(kTileKeys * backward.key_width));
   keys_.values.resize(index(kTileKeys * backward.value_width));
   keys_.columns.resize(call_.lowered.terms.size());
   for (std::size_t t = 0; t < call_.lowered.terms.size(); ++t) {
@@ -453,9 +453,8 @@ void BackwardWorker::add_tile(const BackwardUnit& unit, std::int64_t tile) {
     const std::int64_t place = r * kTileKeys * backward_.key_width;
     add(backward_.d_keys[index(r)], keys_.keys.data() + place, backward_.key_width, call_.layer.head_dim);
   }
-  if (call_.takes_raw_keys) {
-    const KeySums& sums = backward_.keeps_raw_keys ? backward_.d_raw_keys : backward_.d_keys[0];
-    add(sums, keys_.raw_keys.data(), backward_.key_width, call_.layer.head_dim);
+  if (backward_.keeps_raw_keys) {
+    add(backward_.d_raw_keys, keys_.raw_keys.data(), backward_.key_width, call_.layer.head_dim);
   }
   add(backward_.d_values, keys_.values.data(), backward_.value_width, call_.layer.value_dim);
   for (std::size_t t = 0; t < keys_.columns.size(); ++t) {

@@ -7,12 +7,16 @@
 #include "cpu/backward/gradient_block.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <span>
 #include <variant>
 
 #include "cpu/attend/lane_rows.h"
 #include "cpu/attend/query_numbers.h"
+#include "cpu/call/finite.h"
 #include "cpu/call/row_floats.h"
 #include "cpu/lower/weight_reader.h"
 
@@ -28,10 +32,21 @@ void padded_rows(const float* columns, std::int64_t lanes, std::int64_t channels
   for (std::int64_t l = 0; l < lanes; ++l) std::fill(rows + l * width + channels, rows + (l + 1) * width, 0.0F);
 }
 
-bool are_all_finite(const float* x, std::int64_t count) {
-  float sum = 0.0F;
-  for (std::int64_t n = 0; n < count; ++n) sum += x[n] * 0.0F;
-  return sum == 0.0F;
+bool are_all_finite(std::span<const float> x) { return are_finite(kernels::Element::f32, x.data(), std::ssize(x)); }
+
+// In several sums, so that additions need not wait for each other.
+double dot(const float* a, const float* b, std::int64_t count) {
+  std::array<double, 8> sums{};
+  std::int64_t c = 0;
+  for (; c + std::ssize(sums) <= count; c += std::ssize(sums)) {
+    for (std::size_t n = 0; n < sums.size(); ++n) {
+      sums[n] += static_cast<double>(a[c + static_cast<std::int64_t>(n)]) *
+                 static_cast<double>(b[c + static_cast<std::int64_t>(n)]);
+    }
+  }
+  double sum = std::accumulate(sums.begin(), sums.end(), 0.0);
+  for (; c < count; ++c) sum += static_cast<double>(a[c]) * static_cast<double>(b[c]);
+  return sum;
 }
 
 double at_row(const ConstTensorView& x, std::int64_t row, std::int64_t head) {
@@ -60,10 +75,7 @@ void read_output_gradients(const BackwardCall& backward, RowRotations& angles, F
     read_floats(call.kernels, backward.d_out.element, backward.d_out.at(lane.row, lane.head), channels, row);
     read_floats(call.kernels, backward.out.element, backward.out.at(lane.row, lane.head), channels,
                 outputs + l * channels);
-    double sum = 0.0;
-    for (std::int64_t c = 0; c < channels; ++c) {
-      sum += static_cast<double>(row[c]) * static_cast<double>(outputs[l * channels + c]);
-    }
+    double sum = dot(row, outputs + l * channels, channels);
     const double lse = at_row(backward.args.lse, lane.row, lane.head);
     double whole_lse = lse;
     if (call.layer.sinks) {
@@ -133,9 +145,10 @@ GradientBlock::GradientBlock(const BackwardCall& backward, std::int64_t tiles, s
   of_term.resize(call.lowered.terms.size());
   of_rows.resize(call.lowered.terms.size());
   of_places.resize(call.lowered.terms.size());
+  lanes.met.resize(call.lowered.terms.size());
   for (std::size_t t = 0; t < of_places.size(); ++t) {
     const bool by_place = std::holds_alternative<math::QueryDistance>(call.lowered.terms[t]);
-    if (by_place || !call.projected[t].rows.empty()) of_places[t] = PlaceMass(most);
+    if (by_place || !call.projected[t].rows.empty()) of_places[t] = lanes.met[t] = PlaceRing(most);
   }
   for (std::size_t t = 0; t < of_term.size(); ++t) of_term[t].reserve(index(floats_of_gradient(call, t)));
   if (call.runs_backwards) carries.reserve(index(tiles * most));
@@ -175,8 +188,7 @@ void begin(const BackwardCall& backward, std::span<const Lane> lanes, RowScratch
     block.of_rows[t].fill(0.0);
     block.of_places[t].begin(own.lanes);
   }
-  block.is_finite =
-      are_all_finite(own.q.data(), std::ssize(own.q)) && are_all_finite(block.d_out.data(), std::ssize(block.d_out));
+  block.is_finite = are_all_finite(own.q) && are_all_finite(block.d_out);
 }
 
 }  // namespace posenc::cpu

@@ -8,6 +8,7 @@
 #include <limits>
 #include <variant>
 
+#include "cpu/call/finite.h"
 #include "cpu/lower/weight_reader.h"
 
 namespace posenc::cpu {
@@ -39,11 +40,11 @@ void add_seen_rows(const RowsProduct& x) {
 }
 
 bool are_finite_rows(const FloatRows& rows, std::int64_t count, std::int64_t channels) {
-  float sum = 0.0F;
+  bool all = true;
   for (std::int64_t n = 0; n < count; ++n) {
-    for (std::int64_t c = 0; c < channels; ++c) sum += rows.data[n * rows.stride + c] * 0.0F;
+    all = are_finite(kernels::Element::f32, rows.data + n * rows.stride, channels) && all;
   }
-  return sum == 0.0F;
+  return all;
 }
 
 GradientScratch::GradientScratch(const BackwardCall& backward, std::pmr::memory_resource* memory)
@@ -311,7 +312,7 @@ void TileGradients::add(const math::KeyVector&, std::size_t t, const float* d) {
     float sum = 0.0F;
     for (std::int64_t l = 0; l < lanes.used; ++l) sum += d[m * lanes.lanes + l];
     if (sum == 0.0F) continue;  // a hidden key may be anything
-    float* const of_key = keys_.raw_keys.data() + m * backward_.key_width;
+    float* const of_key = keys_.of_given() + m * backward_.key_width;
     const float* const key = keys.data + m * keys.stride;
     for (std::int64_t c = 0; c < channels; ++c) of_key[c] += sum * u[c];
     if (of_u == nullptr) continue;

@@ -20,9 +20,12 @@ namespace posenc::cpu {
 // Gradients of one tile's keys by one task, all of its blocks: [kTileKeys] rows.
 struct KeyGradients {
   AlignedFloats keys;                        // [regions][kTileKeys][key_width]
-  AlignedFloats raw_keys;                    // [kTileKeys][key_width], of keys as given
+  AlignedFloats raw_keys;                    // [kTileKeys][key_width], of keys as given, where others rotate
   AlignedFloats values;                      // [kTileKeys][value_width]
   std::vector<std::vector<double>> columns;  // of each term: [heads of the group][kTileKeys], or nothing
+
+  // Where no key rotates, one sum has both.
+  float* of_given() { return raw_keys.empty() ? keys.data() : raw_keys.data(); }
 };
 
 struct GradientScratch {
