@@ -2,6 +2,7 @@
 // what linear attention has instead of a softmax.
 //
 //   Product               QK^T and PV of prefill                   product_loop.h
+//   Transpose             queries in, outputs out, of prefill      transpose_loop.h
 //   DecodeLanes           QK^T and PV of decode                    decode_loop.h
 //   AddRows ... Gates     biases, soft cap, mask, CoPE's gates     score_loop.h
 //   Softmax               online softmax, arXiv 1805.02867; FlashAttention, arXiv 2205.14135
@@ -34,6 +35,17 @@ struct Product {
   std::int64_t lanes = 0;
   std::int64_t b_row = 0;  // from a row of b to the next; 0: lanes
   std::int64_t c_row = 0;  // likewise
+};
+
+// Rows of lanes, as tensors have them, and columns, as products do, each number times by[l]:
+//
+//   columns_of_rows   to[c][l] = by[l] from[l][c]      rows_of_columns   to[l][c] = by[l] from[c][l]
+struct Transpose {
+  const float* from = nullptr;
+  float* to = nullptr;
+  const float* by = nullptr;  // [lanes], or null: 1
+  std::int64_t lanes = 0;
+  std::int64_t channels = 0;
 };
 
 // The two products where the lanes of a KV head are few, with channels in the registers instead: elements of keys and
@@ -252,6 +264,8 @@ struct RunningTotals {
 struct AttentionKernels {
   std::int64_t register_lanes;  // floats of one register
   void (*product)(const Product& x) noexcept;
+  void (*columns_of_rows)(const Transpose& x) noexcept;
+  void (*rows_of_columns)(const Transpose& x) noexcept;
   void (*decode_dots)(const DecodeLanes& x) noexcept;
   void (*decode_weighted)(const DecodeLanes& x) noexcept;
   void (*add_rows)(const AddRows& x) noexcept;

@@ -14,6 +14,7 @@
 #include "kernels/lanes.h"
 #include "kernels/linear_loop.h"
 #include "kernels/product_loop.h"
+#include "kernels/transpose_loop.h"
 
 namespace posenc::kernels {
 
@@ -220,6 +221,8 @@ template <class V>
 constexpr AttentionKernels attention() noexcept {
   return {.register_lanes = V::kLanes,
           .product = product<V>,
+          .columns_of_rows = columns_of_rows<V>,
+          .rows_of_columns = rows_of_columns<V>,
           .decode_dots = decode_dots<V>,
           .decode_weighted = decode_weighted<V>,
           .add_rows = add_rows<V>,

@@ -8,7 +8,6 @@
 #include <limits>
 #include <variant>
 
-#include "cpu/attend/lane_rows.h"
 #include "cpu/attend/query_numbers.h"
 #include "cpu/call/row_floats.h"
 #include "cpu/lower/weight_reader.h"
@@ -56,14 +55,15 @@ void put_queries(const AttendCall& call, const float* rows, LaneBlock& block, fl
                           .to_row = channels});
     return;
   }
-  columns_of_lanes(rows, block.lanes, channels, to);
+  const kernels::Transpose given{.from = rows, .to = to, .lanes = block.lanes, .channels = channels};
   if (call.score_pairs != nullptr) {
+    call.attention.columns_of_rows(given);
     block.pairs.resize(index(whole(channels, 2 * kernels::kPairRows) / 2 * block.lanes));
     call.score_pairs->rows({.x = to, .rows = channels, .lanes = block.lanes, .to = block.pairs.data()});
   }
-  for (std::int64_t c = 0; c < channels; ++c) {
-    for (std::int64_t l = 0; l < block.lanes; ++l) to[c * block.lanes + l] *= block.row_scale[index(l)];
-  }
+  kernels::Transpose scaled = given;
+  scaled.by = block.row_scale.data();
+  call.attention.columns_of_rows(scaled);
 }
 
 // Queries as given, times the softmax and query scale, to be rotated for each tile (DecodeProducts::queries_from).
@@ -429,7 +429,8 @@ void begin(const AttendCall& call, const BlockLanes& lanes, RowScratch& scratch,
   read_queries(call, block, scratch);
   if (call.takes_raw_queries) {
     block.raw.resize(columns);
-    columns_of_lanes(scratch.rows.data(), block.lanes, channels, block.raw.data());
+    call.attention.columns_of_rows(
+        {.from = scratch.rows.data(), .to = block.raw.data(), .lanes = block.lanes, .channels = channels});
   }
   for (std::size_t t = 0; t < call.lowered.terms.size(); ++t) {
     std::visit(BeginTerm{call, block, call.vectors(t), call.projects_queries(t), scratch, block.of_term[t]},

@@ -1,8 +1,7 @@
 // A block's numbers, [channels][lanes] as kernels have them, and one row for each lane, as tensors do: the transposes
-// at the ends of a block (queries in, outputs out).
+// of the backward pass, whose rows have widths of their own (kernels/transpose_loop.h has those of the forward pass).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 namespace posenc::cpu {
@@ -27,17 +26,6 @@ void for_lanes_and_channels(std::int64_t lanes, std::int64_t channels, const Mov
   for (std::int64_t c = whole; c < channels; ++c) {
     for (std::int64_t l = 0; l < lanes; ++l) move(l, c);
   }
-}
-
-// Outputs: [channels][lanes] to [lanes][channels]. The next, for queries, is its inverse.
-inline void rows_of_lanes(const float* columns, std::int64_t lanes, std::int64_t channels, float* rows) {
-  for_lanes_and_channels(lanes, channels,
-                         [=](std::int64_t l, std::int64_t c) { rows[l * channels + c] = columns[c * lanes + l]; });
-}
-
-inline void columns_of_lanes(const float* rows, std::int64_t lanes, std::int64_t channels, float* columns) {
-  for_lanes_and_channels(lanes, channels,
-                         [=](std::int64_t l, std::int64_t c) { columns[c * lanes + l] = rows[l * channels + c]; });
 }
 
 }  // namespace posenc::cpu

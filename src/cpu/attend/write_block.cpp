@@ -3,11 +3,11 @@
 #include "cpu/attend/write_block.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <variant>
 
-#include "cpu/attend/lane_rows.h"
 #include "cpu/attend/query_numbers.h"
 #include "cpu/call/row_floats.h"
 #include "cpu/lower/weight_reader.h"
@@ -59,29 +59,43 @@ float carried(const AttendCall& call, const LaneBlock& block, std::int64_t l) {
 void write_block(const AttendCall& call, const LaneBlock& block, RowScratch& scratch) {
   const RowsView out = rows_view(call.args.out);
   const std::int64_t width = call.layer.value_dim;
+  // The largest weight is 1, or one is NaN.
+  const auto sees_any = [&](std::int64_t l) { return block.sum[index(l)] != 0.0F; };
+  std::array<float, kMaxLanes> by{};
+  for (std::int64_t l = 0; l < block.used; ++l) {
+    const bool rounds_weights = call.value_pairs != nullptr && !block.decode;
+    auto total = static_cast<double>(rounds_weights ? block.divisor[index(l)] : block.sum[index(l)]);
+    const auto max = static_cast<double>(block.max[index(l)]);
+    if (call.layer.sinks && sees_any(l)) {
+      total += std::exp(read(call.args.weights.sinks, {block.lane[index(l)].head}) - max);
+    }
+    by[index(l)] = static_cast<float>(sees_any(l) ? 1.0 / total : 0.0);
+  }
+  // Vectors by distance are added before.
+  const bool is_divided = !block.decode && !std::holds_alternative<math::ValueDistance>(call.lowered.values);
   if (block.decode) {
     std::copy_n(block.out.begin(), block.used * width, scratch.rows.begin());
   } else {
-    rows_of_lanes(block.out.data(), block.lanes, width, scratch.rows.data());
+    call.attention.rows_of_columns({.from = block.out.data(),
+                                    .to = scratch.rows.data(),
+                                    .by = is_divided ? by.data() : nullptr,
+                                    .lanes = block.lanes,
+                                    .channels = width});
   }
   for (std::int64_t l = 0; l < block.used; ++l) {
     float* const row = scratch.rows.data() + l * width;
     const Lane& lane = block.lane[index(l)];
-    const auto max = static_cast<double>(block.max[index(l)]);
-    const auto sum = static_cast<double>(block.sum[index(l)]);
-    const bool sees_any = sum != 0.0;  // the largest weight is 1, or one is NaN
-    const bool rounds_weights = call.value_pairs != nullptr && !block.decode;
-    double total = rounds_weights ? static_cast<double>(block.divisor[index(l)]) : sum;
-    if (call.layer.sinks && sees_any) total += std::exp(read(call.args.weights.sinks, {lane.head}) - max);
-    add_places(call, block, l, row);
-    const auto by = static_cast<float>(sees_any ? 1.0 / total : 0.0);
-    for (std::int64_t c = 0; c < width; ++c) row[c] *= by;
+    if (!is_divided) {
+      add_places(call, block, l, row);
+      for (std::int64_t c = 0; c < width; ++c) row[c] *= by[index(l)];
+    }
     rotate_back(call, lane, row, scratch);
     write_floats(call.kernels, row, width, out.element, const_cast<void*>(out.at(lane.row, lane.head)));
     if (!call.args.lse.empty()) {
-      const double lse =
-          sees_any ? max + std::log(sum) + block.shift[index(l)] : -std::numeric_limits<double>::infinity();
-      number_of(call.args.lse, lane.row, lane.head) = static_cast<float>(lse);
+      const double lse = static_cast<double>(block.max[index(l)]) + std::log(static_cast<double>(block.sum[index(l)])) +
+                         block.shift[index(l)];
+      number_of(call.args.lse, lane.row, lane.head) =
+          static_cast<float>(sees_any(l) ? lse : -std::numeric_limits<double>::infinity());
     }
     if (!call.args.carry.empty()) number_of(call.args.carry, lane.row, lane.head) = carried(call, block, l);
   }
