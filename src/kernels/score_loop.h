@@ -175,11 +175,14 @@ void softmax_lanes(const Softmax& x) noexcept {
   Floats before[kRegisters];
   Floats most[kRegisters];
   Floats sum[kRegisters];
+#pragma GCC unroll 3
   for (int j = 0; j < kRegisters; ++j) most[j] = before[j] = V::load(x.max + j * V::kLanes, All{});
   for (std::int64_t m = 0; m < x.of.keys; ++m) {
     const float* const row = x.of.scores + m * x.of.lanes;
+#pragma GCC unroll 3
     for (int j = 0; j < kRegisters; ++j) most[j] = V::max(V::load(row + j * V::kLanes, All{}), most[j]);
   }
+#pragma GCC unroll 3
   for (int j = 0; j < kRegisters; ++j) {
     V::store(x.max + j * V::kLanes, most[j], All{});
     most[j] = V::where_less(nothing, most[j], most[j], V::all(0.0F));  // -inf - -inf would be NaN
@@ -189,12 +192,14 @@ void softmax_lanes(const Softmax& x) noexcept {
   }
   for (std::int64_t m = 0; m < x.of.keys; ++m) {
     float* const row = x.of.scores + m * x.of.lanes;
+#pragma GCC unroll 3
     for (int j = 0; j < kRegisters; ++j) {
       const Floats p = exp<V>(V::sub(V::load(row + j * V::kLanes, All{}), most[j]));
       sum[j] = V::add(sum[j], p);
       V::store(row + j * V::kLanes, p, All{});
     }
   }
+#pragma GCC unroll 3
   for (int j = 0; j < kRegisters; ++j) V::store(x.sum + j * V::kLanes, sum[j], All{});
 }
 
