@@ -438,9 +438,12 @@ int main(int argc, char** argv) {
   if (const std::string blas(posenc::bench::blas_kernels()); !blas.empty()) {
     std::printf("OpenBLAS kernels: %s\n", blas.c_str());
   }
-  std::vector<Shape> shapes{
-      {.name = "prefill 512, f32, causal", .queries = 512, .keys = 512},
-      {.name = "prefill 2048, f32, causal", .queries = 2048, .keys = 2048},
+  std::vector<Shape> shapes;
+  for (const std::int64_t tokens : {64, 128, 256, 512, 1024, 2048}) {
+    const std::string name = "prefill " + std::to_string(tokens) + ", f32, causal";
+    shapes.push_back({.name = name, .queries = tokens, .keys = tokens});
+  }
+  const std::vector<Shape> others{
       {.name = "prefill 4096 of 8 heads, f32, causal", .queries = 4096, .keys = 4096, .heads = 8, .kv_heads = 2},
       {.name = "prefill 8192 of 4 heads, f32, causal", .queries = 8192, .keys = 8192, .heads = 4, .kv_heads = 1},
       {.name = "prefill 512, f32, full", .queries = 512, .keys = 512, .causal = false},
@@ -455,6 +458,7 @@ int main(int argc, char** argv) {
       {.name = "prefill 2048, f32, head_dim 256", .queries = 2048, .keys = 2048, .head_dim = 256},
       {.name = "prefill 2048, f32, irregular", .queries = 2048, .keys = 2048, .irregular = true},
   };
+  shapes.insert(shapes.end(), others.begin(), others.end());
   for (const posenc::Products products : {posenc::Products::f32, posenc::Products::bf16}) {
     const std::string name = ", bf16, products of " + std::string(posenc::name(products));
     constexpr posenc::DType kStored = posenc::DType::bf16;
