@@ -179,6 +179,7 @@ void AttendWorker::begin_decode(const AttendUnit& unit) {
 // Prefill: lanes are queries of one head, or of the whole GQA group where a head has fewer than a register takes.
 void AttendWorker::begin(const AttendUnit& unit) {
   used_ = 0;
+  tile_.expect(1);
   if (decode_layout(call_, unit).each > 0) return begin_decode(unit);
   std::array<Lane, kMaxLanes> lanes;
   const bool mixed = mixes_heads(call_, unit.rows);
@@ -194,6 +195,7 @@ void AttendWorker::begin(const AttendUnit& unit) {
       begin_block({.lanes = std::span(lanes).first(index(count)), .one_head = !mixed});
     }
   }
+  tile_.expect(static_cast<std::int64_t>(used_));
 }
 
 // All tiles of some keys past all blocks. A tile is skipped where the orders of its keys lie outside of what any lane

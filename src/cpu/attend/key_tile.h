@@ -50,6 +50,8 @@ class KeyTile {
   // The same keys, shown as far, of another KV head.
   void select_head(std::int64_t kv_head);
 
+  // How many blocks of lanes will meet the tiles that are placed from here on.
+  void expect(std::int64_t blocks) { blocks_ = blocks; }
   void announce(const KeysAhead& ahead) { ahead_ = ahead; }
   // Prefetches part n of `parts` of what is announced: its rows of x, of so many channels.
   void fetch_ahead(const RowsView& x, std::int64_t channels, std::int64_t n, std::int64_t parts) const;
@@ -122,6 +124,7 @@ class KeyTile {
   std::int64_t first_row_ = 0;
   std::int64_t count_ = 0;
   std::int64_t shown_ = 0;
+  std::int64_t blocks_ = 1;
   KeysAhead ahead_;
   bool ascends_ = false;  // orders from key to key
   Orders orders_{};
