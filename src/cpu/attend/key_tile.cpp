@@ -85,8 +85,13 @@ void KeyTile::fetch_ahead(const RowsView& x, std::int64_t channels, std::int64_t
 // In whole steps of kStep keys: some that are hidden may remain, and the mask hides them.
 void KeyTile::show_up_to(std::int64_t last) {
   shown_ = count_;
-  if (!ascends_) return;
-  while (shown_ > kStep && order(shown_ - kStep) > last) shown_ -= kStep;
+  shown_ = std::max(seen_up_to(last), std::min(kStep, count_));
+}
+
+std::int64_t KeyTile::seen_up_to(std::int64_t last) const {
+  std::int64_t seen = shown_;
+  while (ascends_ && seen > 0 && order(std::max<std::int64_t>(seen - kStep, 0)) > last) seen -= std::min(seen, kStep);
+  return seen;
 }
 
 bool KeyTile::is_run(const math::Coordinate& at) const { return is_run(at, shown_); }

@@ -59,6 +59,8 @@ class KeyTile {
   // The first keys alone, up to the last whose order is at most `last`, where orders ascend: those beyond are hidden
   // from whoever asks.
   void show_up_to(std::int64_t last);
+  // How many of those shown a query may see that sees keys up to that order.
+  std::int64_t seen_up_to(std::int64_t last) const;
 
   std::int64_t count() const { return shown_; }
   std::int64_t row(std::int64_t m) const { return first_row_ + m; }  // of the call's key rows

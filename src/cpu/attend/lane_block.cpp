@@ -232,6 +232,7 @@ void place_lanes(const AttendCall& call, const BlockLanes& given, LaneBlock& blo
   block.decode = given.decode;
   block.least = {kMost, kMost};
   block.most = {kLeast, kLeast};
+  block.last.fill(kLeast);
   for (std::int64_t l = 0; l < block.lanes; ++l) {
     const std::size_t at = index(l);
     block.lane[at] = lanes[index(std::min(l, block.used - 1))];
@@ -239,6 +240,8 @@ void place_lanes(const AttendCall& call, const BlockLanes& given, LaneBlock& blo
         visible_orders(call.layer.mask, call.args.inputs.prefix, call.rows.q_order[index(block.lane[at].row)]);
     block.least = {std::min(block.least.low, block.sees[at].low), std::min(block.least.high, block.sees[at].high)};
     block.most = {std::max(block.most.low, block.sees[at].low), std::max(block.most.high, block.sees[at].high)};
+    std::int64_t& last = block.last[index(l / call.attention.register_lanes)];
+    last = std::max(last, block.sees[at].high);
     block.row_scale[at] = static_cast<float>(call.lowered.row_scale[index(block.lane[at].row)]);
     block.shift[at] = 0.0;
     block.max[at] = -std::numeric_limits<float>::infinity();

@@ -49,8 +49,9 @@ struct LaneBlock {
   bool decode = false;  // so few lanes a KV head that products run along the channels (kernels::DecodeLanes)
   std::array<Lane, kMaxLanes> lane;
   std::array<Orders, kMaxLanes> sees;
-  Orders least;  // the least of low and of high
-  Orders most;   // the greatest of both
+  Orders least;                                            // the least of low and of high
+  Orders most;                                             // the greatest of both
+  std::array<std::int64_t, kernels::kLaneRegisters> last;  // the greatest high of each register of lanes
   std::array<float, kMaxLanes> row_scale;
   std::array<double, kMaxLanes> shift;  // what Column leaves out of the scores: lse has it back
   Floats q;  // [regions or 1][head_dim][lanes], rotated, times row_scale; decode: [lanes][..]
