@@ -102,23 +102,6 @@ StageJudge::StageJudge(const DumpedAttention& dumped, double scale) : dumped_(du
   });
 }
 
-template <typename Do>
-void StageJudge::each_row(Do act) const {
-  for (std::size_t h = 0; h < dumped_.heads; ++h) {
-    for (std::size_t i = 0; i < dumped_.queries; ++i) act(h, i);
-  }
-}
-
-// Keys whose scores are seen in the dump, and, where it holds no mask, by the hypothesis.
-template <typename Do>
-void StageJudge::for_seen(std::size_t h, std::size_t i, const Seen* seen, Do act) const {
-  for (std::size_t j = 0; j < dumped_.keys; ++j) {
-    if (seen != nullptr && !dumped_.masked && (*seen)[i * dumped_.keys + j] == 0) continue;
-    const std::size_t n = dumped_.at(h, i, j);
-    if (dumped_.scores.empty() || std::isfinite(dumped_.scores[n])) act(n);
-  }
-}
-
 double StageJudge::energy(AttentionStage stage) const {
   const std::vector<double>& of = stage == AttentionStage::weights ? dumped_.weights : dumped_.out;
   double sum = 0.0;

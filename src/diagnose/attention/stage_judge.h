@@ -1,6 +1,8 @@
 // What a hypothesis leaves of a stage that was dumped, and what rounding of the dump may leave.
 #pragma once
 
+#include <cmath>
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -59,9 +61,21 @@ class StageJudge {
   double score_error(std::size_t h, std::size_t i, std::size_t j, double z, double content, double unit) const;
 
   template <typename Do>
-  void each_row(Do act) const;
+  void each_row(Do act) const {
+    for (std::size_t h = 0; h < dumped_.heads; ++h) {
+      for (std::size_t i = 0; i < dumped_.queries; ++i) act(h, i);
+    }
+  }
+
+  // Keys whose scores are seen in the dump, and, where it holds no mask, by the hypothesis.
   template <typename Do>
-  void for_seen(std::size_t h, std::size_t i, const Seen* seen, Do act) const;
+  void for_seen(std::size_t h, std::size_t i, const Seen* seen, Do act) const {
+    for (std::size_t j = 0; j < dumped_.keys; ++j) {
+      if (seen != nullptr && !dumped_.masked && (*seen)[i * dumped_.keys + j] == 0) continue;
+      const std::size_t n = dumped_.at(h, i, j);
+      if (dumped_.scores.empty() || std::isfinite(dumped_.scores[n])) act(n);
+    }
+  }
 
   const DumpedAttention& dumped_;
   // Lengths of queries and keys times the scale: what products of float32 lose is a part of that, not of the score.
