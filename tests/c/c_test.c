@@ -85,7 +85,7 @@ static void extension(void) {
   EXPECT(posenc_extend(plan, &options, NULL, &size) == POSENC_OK);
   char* text = malloc(size);
   EXPECT(posenc_extend(plan, &options, text, &size) == POSENC_OK);
-  EXPECT(strstr(text, "from 4096 to 16384 tokens") != NULL && strstr(text, "recommended: yarn") != NULL);
+  EXPECT(strstr(text, "from 4096 to 16384 tokens") != NULL && strstr(text, "recommended: YaRN") != NULL);
   options.from = 8192;
   size_t small = 1;
   EXPECT(posenc_extend(plan, &options, text, &small) == POSENC_WRONG_ARGUMENT && small > 1);
