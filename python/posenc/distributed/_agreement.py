@@ -72,7 +72,7 @@ def _told(exchange: Exchange, own: torch.Tensor, problem: Exception | None) -> d
 
 
 def _differing(exchange: Exchange, own: str, rank: int) -> tuple[str, str]:
-    """Rank's text and that of rank 0 from the member on that differs: '"mask":{"kind":"causal", ...' of two layers."""
+    """Rank's text and that of rank 0 from the member on that differs: '"Mask":{"kind":"causal", ...' of two layers."""
     texts = ["", ""]
     for begin in itertools.count(0, _PIECE):  # all ranks end it together, as all see the same
         pieces = _told(exchange, _packed({"piece": own[begin : begin + _PIECE]}), None)

@@ -332,7 +332,7 @@ def test_mutants_are_caught(pool, spoil, of):
 ODD = {
     "shape": "q must be of 8 tokens, 2 heads and 8 channels but is of 7, 2 and 8",
     "dtype": "k.dtype must be the same on all ranks, but is torch.bfloat16 on rank 3 and torch.float32 on rank 0",
-    "plan": 'layer must be the same on all ranks, but is ..."mask":{"kind":"bidirectional",',
+    "plan": 'layer must be the same on all ranks, but is ..."Mask":{"kind":"bidirectional",',
     "mode": "mode must be the same on all ranks, but is all_gather on rank 3 and ring on rank 0",
     "sharding": "sharding must be the same on all ranks",
     "gradient": "whether gradients are asked for must be the same on all ranks, but is True on rank 3 and False on rank 0",
