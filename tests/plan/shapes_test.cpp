@@ -196,6 +196,15 @@ TEST(Shapes, of_lists_that_are_another_models_are_passed_over) {
   EXPECT_THAT(warnings_of(kQwen3, shapes), ElementsAre(mismatch(at("q_proj.weight"), "[32, 64]", "128 rows")));
 }
 
+// Two attentions in one block are two layers of the plan.
+TEST(Shapes, inner_numbers_are_no_fewer_layers) {
+  Shapes shapes;
+  for (const std::string inner : {"0", "1"}) {
+    shapes["model.layers.0.self_attn." + inner + ".q_proj.weight"] = {128, 64};
+  }
+  EXPECT_THAT(warnings_of(kQwen3, shapes), IsEmpty());
+}
+
 Shapes t5() {
   Shapes shapes;
   for (const std::string stack : {"encoder", "decoder"}) {

@@ -16,6 +16,7 @@ struct LayerNumbers {
   std::map<std::int64_t, std::string_view> attending;  // each with one of its tensors
   std::set<std::int64_t> all;
   std::set<std::int64_t> further;
+  std::set<std::int64_t> inner;  // numbers behind the layer's: of two attentions in one block (LongCat)
 };
 
 using LayerNumbersByName = std::map<std::string_view, LayerNumbers>;  // by what stands before the number
@@ -33,6 +34,8 @@ LayerNumbersByName numbers_of(const Plan& plan, std::span<const NamedShape> tens
     const std::optional<Role> role = role_of(tensor.name);
     if (!role || !role->layer) continue;
     numbers.attending.try_emplace(place->number, tensor.name);
+    const std::string_view rest = std::string_view(tensor.name).substr(place->before.size());
+    if (const auto second = numbered(rest.substr(rest.find('.') + 1))) numbers.inner.insert(second->number);
     if (const Stack* stack = stack_for(plan, *role)) names[stack].insert(place->before);
   }
   return found;
@@ -75,7 +78,8 @@ std::vector<Warning> judge_layer_numbers(const Plan& plan, std::span<const Named
     const auto of_stack = names.find(&stack);
     // Of two lists of layers one may be another model's, a draft's or a talker's.
     if (!stack.known || stack.layers.empty() || of_stack == names.end() || of_stack->second.size() != 1) continue;
-    judge_stack(stack, numbers.at(*of_stack->second.begin()), warnings);
+    const LayerNumbers& found = numbers.at(*of_stack->second.begin());
+    if (found.inner.size() < 2) judge_stack(stack, found, warnings);
   }
   return warnings;
 }

@@ -71,7 +71,8 @@ constexpr Ending kOfStack[] = {
 };
 
 // Words that a name of another attention than the layer's own has.
-constexpr std::string_view kOthers[] = {"cross", "encoder_attn", "EncDec", "indexer", "mtp.", "mtp_", "nextn", "lora_"};
+constexpr std::string_view kOthers[] = {"cross", "encoder_attn", "EncDec", "indexer",     "mtp.",
+                                        "mtp_",  "nextn",        "lora_",  "mask_decoder"};
 
 bool has(std::string_view name, std::string_view word) { return name.find(word) != std::string_view::npos; }
 
