@@ -360,13 +360,15 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.driver.find_element(By.TAG_NAME, "html").get_attribute("lang"), "en")
         self.assert_quiet()
 
-    def test_dark_pages_are_dark(self):
+    def test_dark_pages_are_dark_and_print_on_white(self):
         self.open("gpt2")
         colours = []
-        for scheme in ("light", "dark"):
-            self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        for media, scheme in (("screen", "light"), ("screen", "dark"), ("print", "dark")):
+            self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia",
+                                        {"media": media, "features": [{"name": "prefers-color-scheme", "value": scheme}]})
             colours.append(self.driver.execute_script("return getComputedStyle(document.body).backgroundColor"))
-        self.assertEqual(colours, ["rgb(255, 255, 255)", "rgb(13, 17, 23)"])
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+        self.assertEqual(colours, ["rgb(255, 255, 255)", "rgb(13, 17, 23)", "rgb(255, 255, 255)"])
 
 
 unittest.main(verbosity=2)
