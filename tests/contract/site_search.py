@@ -25,7 +25,9 @@ ASKED = {"contextual position": "(CoPE)", POSITION: POSITION, POSITION + ENCODIN
          # On the way to a word, and with what lunr takes for a sign of its own.
          "ALiBi s": "ALiBi", "CoPE s": "CoPE", "half-": " ", "RoPE:": " ",
          # "How to install" stands nowhere; pages with its characters apart come after the one with "install".
-         "\u600e\u4e48" + INSTALL: INSTALL}
+         "\u600e\u4e48" + INSTALL: INSTALL,
+         # "ALiBi" and "cost"; "contextual position encoding". Their characters stand on other pages too, one by one.
+         "ALiBi \u6210\u672c": "ALiBi", "\u4e0a\u4e0b\u6587" + POSITION + ENCODING: "CoPE"}
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
