@@ -67,16 +67,14 @@ class OfForget(Term):
         pass
 
     def begin(self, learned: Any, call: Call) -> Any:
-        """Of queries and keys, and of where the sequence of a query begins: the sum up to there [batch, heads, rows], and how
-        many gates are shut."""
+        """Of queries and keys: the sum up to them [batch, heads, rows], and how many gates are shut."""
         log_forget = torch.movedim(call.given["log_forget"], -1, 1).to(exact(call.device))
         is_shut = torch.isneginf(log_forget)
         open_gates = torch.where(is_shut, 0.0, log_forget)
         rows = call.rows
-        q, k, begin = _ranks(call)
+        q, k = _ranks(call)
         ascending, place = torch.sort(k, dim=-1)
         up_to = [torch.searchsorted(ascending.contiguous(), x.contiguous(), right=True) for x in (q, k)]
-        up_to.append(torch.searchsorted(ascending.contiguous(), begin.contiguous()))
         sums = []
         for x in (open_gates, is_shut.to(open_gates.dtype)):
             x = torch.gather(x, -1, place[:, None].expand(x.shape))
@@ -86,9 +84,8 @@ class OfForget(Term):
         return sums
 
     def scores(self, state: Any, part: Part) -> Tensor:
-        (q, k, begin), (q_shut, k_shut, begin_shut) = (
-            (of_q[..., part.first : part.end], of_k[..., part.low : part.high], of_begin[..., part.first : part.end])
-            for of_q, of_k, of_begin in state
+        (q, k), (q_shut, k_shut) = (
+            (of_q[..., part.first : part.end], of_k[..., part.low : part.high]) for of_q, of_k in state
         )
         origin = q[..., :1].detach()
         total = (q - origin).to(part.dtype)[..., None] - (k - origin).to(part.dtype)[..., None, :]
@@ -97,24 +94,22 @@ class OfForget(Term):
         total = torch.where(is_shut, -torch.inf, total)
         if part.carry is not None:
             total = total + part.carry
-            here = torch.where(q_shut > begin_shut, -torch.inf, (q - begin).to(part.dtype))
-            part.carry = part.carry + here[..., None]
+            # With sequences before the query's: keys before these are of such alone, which it does not see.
+            part.carry = part.carry + torch.where(q_shut > 0, -torch.inf, q.to(part.dtype))[..., None]
         return torch.where(is_past[:, None], total, 0.0)
 
 
-def _ranks(call: Call) -> tuple[Tensor, Tensor, Tensor]:
-    """Whole numbers that ascend with the order in a sequence, and from a sequence to the next, of queries and keys; and the
-    least of the query's sequence: [batch, rows]."""
+def _ranks(call: Call) -> tuple[Tensor, Tensor]:
+    """Whole numbers that ascend with the order in a sequence, and from a sequence to the next; [batch, rows]."""
     q, k = call.rows.q, call.rows.k
     batch = call.q.shape[0]
     of_q, of_k = q.order.expand(batch, -1), k.order.expand(batch, -1)
     if q.sequence is None or k.sequence is None:
-        return of_q, of_k, torch.full_like(of_q, torch.iinfo(torch.int64).min)
+        return of_q, of_k
     both = torch.cat([of_q, of_k], dim=-1).sort(dim=-1).values.contiguous()
     rank = [torch.searchsorted(both, of.contiguous()) for of in (of_q, of_k)]
     many = both.shape[-1] + 1
-    begin = (q.sequence * many).expand(batch, -1)
-    return begin + rank[0], k.sequence * many + rank[1], begin
+    return q.sequence * many + rank[0], k.sequence * many + rank[1]
 
 
 class OfDistanceLogits(Term):
