@@ -67,8 +67,8 @@ class ComposedParts(Parts):
             given = self._all_given(of, piece, keys)
             if carry is not None:
                 given["carry"] = carry[:, of.q]
-            own = (_float(x) for x in (q[:, of.q], keys.k[:, of.kv], keys.v[:, of.kv]))
-            made = self._attended(plan, *own, tables, given)
+            own = [_float(x) for x in (q[:, of.q], keys.k[:, of.kv], keys.v[:, of.kv])]
+            made = self._attended(plan, own[0], own[1], own[2], tables, given)
             for to, x in zip((out, lse, carry), made):
                 assert to is not None
                 to[:, of.q] = x
