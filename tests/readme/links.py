@@ -64,6 +64,8 @@ def paragraphs_own_figures(verdicts, laboratory):
     """laboratory: {path from docs/: text}. Tables aside, whose cells have figures of several pages."""
     found = []
     for paragraph in verdicts.split("\n\n"):
+        if paragraph.startswith("|"):
+            continue
         for target in LINK.findall(paragraph):
             file, _, heading = target.partition("#")
             if heading and file in laboratory:
@@ -85,6 +87,7 @@ must(not broken_links({"d/a.md": "[x](../b.md#c-d)", "b.md": "# `C`, d!\n"}, lam
 must(own_figures("1.05 and 3", ["1.06, 3"]), "a figure of its own")
 must(paragraphs_own_figures("takes 1.05 ([x](p/a.md#c))", {"p/a.md": "1.05\n# C\n1.06\n"}), "a figure of another section")
 must(not paragraphs_own_figures("takes 1.05 ([x](p/a.md#c))", {"p/a.md": "# C\n1.05\n"}), "a figure of the section")
+must(not paragraphs_own_figures("| 1.05 | [x](p/a.md#c) |", {"p/a.md": "# C\n1.06\n"}), "a table")
 
 root = pathlib.Path(sys.argv[1])
 names = [str(path) for path in checkout.files(root) if path.suffix == ".md"]
