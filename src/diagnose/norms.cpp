@@ -30,7 +30,7 @@ Samples normalised(const Samples& samples) {
     const double by_epsilon = rms > 0 ? kEpsilon / (2 * rms * rms) : 0.0;
     off += by_epsilon * by_epsilon;
   }
-  const double vectors = std::max(1.0, static_cast<double>(out.before.size() / width));
+  const double vectors = std::max(1.0, static_cast<double>(out.before.size()) / static_cast<double>(width));
   out.after_unit = std::max(out.after_unit, std::min(kCoarsest, std::sqrt(off / vectors) + kNormRoundings));
   return out;
 }

@@ -1,4 +1,5 @@
 // Shapes of tensors beside a config judge the plan.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -209,7 +210,7 @@ Shapes t5() {
   Shapes shapes;
   for (const std::string stack : {"encoder", "decoder"}) {
     for (const std::string number : {"0", "1"}) {
-      const std::string prefix = stack + ".block." + number + ".layer.0.SelfAttention.";
+      const std::string prefix = fmt::format("{}.block.{}.layer.0.SelfAttention.", stack, number);
       for (const std::string name : {"q", "k", "v"}) shapes[prefix + name + ".weight"] = {64, 48};
       shapes[prefix + "o.weight"] = {48, 64};
       if (number == "0") shapes[prefix + "relative_attention_bias.weight"] = {32, 4};

@@ -89,7 +89,7 @@ StageJudge::StageJudge(const DumpedAttention& dumped, double scale) : dumped_(du
     }
     k_length_.push_back(most);
   }
-  const std::size_t group = std::max<std::size_t>(1, dumped.heads / dumped.kv_heads);
+  const std::size_t group = std::max<std::size_t>(1, dumped.heads / std::max<std::size_t>(1, dumped.kv_heads));
   scaled_factors_.assign(dumped.heads * dumped.queries * dumped.keys, 0.0);
   each_row([&](std::size_t h, std::size_t i) {
     const double* const q = dumped.q.data() + (i * dumped.heads + h) * dumped.head_dim;
