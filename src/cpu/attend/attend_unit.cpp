@@ -195,7 +195,7 @@ void AttendWorker::begin(const AttendUnit& unit) {
       begin_block({.lanes = std::span(lanes).first(index(count)), .one_head = !mixed});
     }
   }
-  tile_.expect(static_cast<std::int64_t>(used_));
+  tile_.expect(static_cast<std::int64_t>(used_) / unit.kv_heads);  // a tile is of one KV head
 }
 
 // All tiles of some keys past all blocks. A tile is skipped where the orders of its keys lie outside of what any lane
