@@ -17,8 +17,13 @@ constexpr std::int64_t kStep = 8;
 
 // Values are read across (FloatProducts::add_values): a line of each row for 16 channels. Rows that are a power of two
 // apart share so few lines of L1 that all come from L2 again for the next channels: 1.04 times as long with
-// AVX-512, 1.4 times with AVX2. A copy takes as long as a tenth of a block's product.
-constexpr std::int64_t kBlocksOfCopy = 4;
+// AVX-512, 1.4 times with AVX2, whose products have half as many channels at a time. A copy takes as long as a tenth of
+// a block's product, and more where values come from memory: of two blocks on 4096 keys, 1.07 times as long with
+// AVX-512, 0.83 to 0.93 with AVX2.
+std::int64_t blocks_of_copy(const AttendCall& call) {
+  constexpr std::int64_t kLanesOfAvx2 = 8;
+  return call.attention.register_lanes == kLanesOfAvx2 ? 2 : 4;
+}
 
 }  // namespace
 
@@ -209,7 +214,8 @@ FloatRows KeyTile::values() {
   if (value_rows_.data != nullptr) return value_rows_;
   const bool rotates = std::holds_alternative<math::ValueRotation>(call_.lowered.values);
   const bool is_apart = call_.v.row_stride != call_.layer.value_dim;
-  value_rows_ = read(call_.v, call_.layer.value_dim, values_, rotates || (is_apart && blocks_ >= kBlocksOfCopy));
+  value_rows_ =
+      read(call_.v, call_.layer.value_dim, values_, rotates || (is_apart && blocks_ >= blocks_of_copy(call_)));
   if (!rotates) return value_rows_;
   for (const CallRotation& rotation : call_.rotations) {
     if (rotate_by_kept(rotation, values_.data())) continue;

@@ -50,7 +50,7 @@ class KeyTile {
   // The same keys, shown as far, of another KV head.
   void select_head(std::int64_t kv_head);
 
-  // How many blocks of lanes will meet the tiles that are placed from here on.
+  // How many blocks of lanes will meet each of the tiles that are placed from here on.
   void expect(std::int64_t blocks) { blocks_ = blocks; }
   void announce(const KeysAhead& ahead) { ahead_ = ahead; }
   // Prefetches part n of `parts` of what is announced: its rows of x, of so many channels.
