@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include "diagnose/noise.h"
 #include "math/bfloat16.h"
@@ -54,6 +55,8 @@ Grids grids_of(Steps steps) {
     case Steps::float32_table: return {kNone, kNone, kNone, kFloat};
     case Steps::bfloat16_table: return {kNone, kFloat, kFloat, kShort};
     case Steps::float16_table: return {kNone, kFloat, kFloat, kHalf};
+    case Steps::bfloat16_table_exact: return {kNone, kNone, kNone, kShort};
+    case Steps::float16_table_exact: return {kNone, kNone, kNone, kHalf};
     case Steps::bfloat16_frequencies: return {kNone, kShort, kFloat, kFloat};
     case Steps::float16_frequencies: return {kNone, kHalf, kFloat, kFloat};
     case Steps::bfloat16_angles: return {kShort, kShort, kShort, kShort};
@@ -85,6 +88,16 @@ double on_grid(Grid grid, double x) {
     case Grid::float16: return in_float16(x);
   }
   return x;
+}
+
+// The number of the place that each row stands at on a grid, the same of rows that stand at one.
+std::vector<std::size_t> numbered(const std::vector<double>& places, Grid grid) {
+  std::map<double, std::size_t> numbers;
+  std::vector<std::size_t> out;
+  for (const double place : places) {
+    out.push_back(numbers.try_emplace(on_grid(grid, place), numbers.size()).first->second);
+  }
+  return out;
 }
 
 // By so much, relatively, frequencies and products in float32 steps differ from those in others.
@@ -187,6 +200,14 @@ std::vector<Z> predicted(const MeasuredTable& table, const Hypothesis& h) {
   std::vector<double> f = h.frequencies->inv_freq;
   if (grids.frequency != Grid::none) f = float_frequencies(*h.frequencies);
   for (double& x : f) x = on_grid(grids.frequency, x);
+  // float32 steps before a coarse rounding may lead to either neighbour: that which was measured, the same wherever a
+  // place comes again. One of each row's own would fit the noise.
+  std::vector<std::vector<std::size_t>> numbers;
+  if (is_short(grids.angle)) {
+    for (const std::vector<double>& places : h.places->axes) numbers.push_back(numbered(places, grids.place));
+  }
+  std::vector<Z> above(table.rows);
+  std::vector<double> below_fits(table.rows);
   std::vector<Z> out(table.rows * table.pairs);
   for (std::size_t p = 0; p < table.pairs; ++p) {
     const std::size_t axis =
@@ -195,22 +216,27 @@ std::vector<Z> predicted(const MeasuredTable& table, const Hypothesis& h) {
     // A table is rounded with the factor that code multiplies it by: what was measured is off by the roundings' mean.
     const double factor =
         h.steps == Steps::exact ? table.factor[p] : nominal_factor(table.factor[p], *h.frequencies, 0x1p-8);
+    const auto z = [&](double angle) {
+      if (grids.table == Grid::none) return turned(angle, factor);
+      if (grids.table == Grid::float32) return factor * rounded(turned(angle, 1.0), in_float);
+      return rounded(turned(angle, factor), [&](double x) { return on_grid(grids.table, x); });
+    };
+    std::ranges::fill(below_fits, 0.0);
     for (std::size_t r = 0; r < table.rows; ++r) {
       const std::size_t cell = table.at(r, p);
       const double exact = on_grid(grids.place, places[r]) * f[p];
-      const auto z = [&](double angle) {
-        if (grids.table == Grid::none) return turned(angle, factor);
-        if (grids.table == Grid::float32) return factor * rounded(turned(angle, 1.0), in_float);
-        return rounded(turned(angle, factor), [&](double x) { return on_grid(grids.table, x); });
-      };
       if (!is_short(grids.angle)) {
         out[cell] = z(on_grid(grids.angle, exact));
         continue;
       }
-      // float32 steps before a coarse rounding may lead to either neighbour: that which was measured.
-      const Z below = z(on_grid(grids.angle, exact * (1 - kFloatSteps)));
-      const Z above = z(on_grid(grids.angle, exact * (1 + kFloatSteps)));
-      out[cell] = std::norm(below - table.c[cell]) < std::norm(above - table.c[cell]) ? below : above;
+      out[cell] = z(on_grid(grids.angle, exact * (1 - kFloatSteps)));
+      above[r] = z(on_grid(grids.angle, exact * (1 + kFloatSteps)));
+      below_fits[numbers[axis][r]] +=
+          table.weight[cell] * (std::norm(above[r] - table.c[cell]) - std::norm(out[cell] - table.c[cell]));
+    }
+    if (!is_short(grids.angle)) continue;
+    for (std::size_t r = 0; r < table.rows; ++r) {
+      if (!(below_fits[numbers[axis][r]] > 0)) out[table.at(r, p)] = above[r];
     }
   }
   return out;

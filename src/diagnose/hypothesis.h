@@ -53,6 +53,8 @@ enum class Steps : std::uint8_t {
   float32_table,   // cos and sin alone
   bfloat16_table,  // float32 and then cos and sin in bfloat16
   float16_table,
+  bfloat16_table_exact,  // of frequencies and angles in float64
+  float16_table_exact,
   bfloat16_frequencies,  // a buffer of frequencies that was converted with the model
   float16_frequencies,
   bfloat16_angles,  // all of it
@@ -71,7 +73,7 @@ enum class Steps : std::uint8_t {
   bfloat16_recurrence_exact,
   float32_sums,  // each position's angle from that before it, by one addition
 };
-inline constexpr int kSteps = 22;
+inline constexpr int kSteps = 24;
 
 struct Hypothesis {
   const FrequencyList* frequencies = nullptr;

@@ -37,8 +37,10 @@ double unit_of(Steps steps) {
     case Steps::exact: return 0.0;
     case Steps::float32:
     case Steps::float32_table: return 0x1p-24;
-    case Steps::bfloat16_table: return 0x1p-8;
-    case Steps::float16_table: return 0x1p-11;
+    case Steps::bfloat16_table:
+    case Steps::bfloat16_table_exact: return 0x1p-8;
+    case Steps::float16_table:
+    case Steps::float16_table_exact: return 0x1p-11;
     case Steps::bfloat16_frequencies:
     case Steps::float16_frequencies:
     case Steps::bfloat16_angles:
@@ -67,8 +69,10 @@ std::string_view words(Steps steps) noexcept {
     case Steps::exact: return "float64";
     case Steps::float32: return "float32";
     case Steps::float32_table: return "float32 table";
-    case Steps::bfloat16_table: return "bfloat16 table";
-    case Steps::float16_table: return "float16 table";
+    case Steps::bfloat16_table:
+    case Steps::bfloat16_table_exact: return "bfloat16 table";
+    case Steps::float16_table:
+    case Steps::float16_table_exact: return "float16 table";
     case Steps::bfloat16_frequencies: return "bfloat16 frequencies";
     case Steps::float16_frequencies: return "float16 frequencies";
     case Steps::bfloat16_angles:

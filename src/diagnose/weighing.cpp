@@ -9,6 +9,7 @@
 #include "base/formatted.h"
 #include "diagnose/factors.h"
 #include "diagnose/noise.h"
+#include "diagnose/precision.h"
 #include "diagnose/screen.h"
 
 namespace posenc::inline v0_2::port {
@@ -39,9 +40,12 @@ struct Weight {
 Weight weight_of(const MeasuredTable& table, const Explanation& e) {
   if (e.steps != Steps::exact) return {misfit(table, e, e.steps), e.steps};
   Weight out;
-  for (const Steps steps : {Steps::exact, Steps::float32, Steps::bfloat16_table, Steps::float16_table}) {
+  constexpr std::array<std::pair<Steps, double>, 6> kTables{
+      std::pair{Steps::exact, 0.0},          {Steps::float32, 0.0},           {Steps::bfloat16_table, 0x1p-8},
+      {Steps::bfloat16_table_exact, 0x1p-8}, {Steps::float16_table, 0x1p-11}, {Steps::float16_table_exact, 0x1p-11},
+  };
+  for (const auto& [steps, unit] : kTables) {
     // A table that is coarser than the tensors is a finding of its own.
-    const double unit = steps == Steps::bfloat16_table ? 0x1p-8 : steps == Steps::float16_table ? 0x1p-11 : 0.0;
     if (unit > table.after_unit) continue;
     if (const double m = misfit(table, e, steps); m < out.misfit) out = {m, steps};
   }
@@ -66,13 +70,20 @@ bool same_numbers(const MeasuredTable& table, const Explanation& a, const Explan
   return true;
 }
 
-// Two rules that make the same positions are one.
-bool says_the_same(const Explanation& a, const Explanation& b) {
+bool changes_the_same(const Explanation& a, const Explanation& b) {
   return std::ranges::equal(a.changes, b.changes,
                             [](const Change& x, const Change& y) {
                               return x.fact == y.fact && x.found == y.found && x.first_row == y.first_row;
                             }) &&
-         a.steps == b.steps && a.first_position == b.first_position;
+         a.first_position == b.first_position;
+}
+
+// Two rules that make the same positions are one.
+bool says_the_same(const Explanation& a, const Explanation& b) { return a.steps == b.steps && changes_the_same(a, b); }
+
+// Nor do two arithmetics of one name differ.
+bool reads_the_same(const Explanation& a, const Explanation& b) {
+  return words(a.steps) == words(b.steps) && changes_the_same(a, b);
 }
 
 std::string change_words(const std::vector<Change>& changes) {
@@ -178,7 +189,9 @@ Explained weighed(const MeasuredTable& table, std::vector<Explanation> found, co
   if (found.empty()) return out;
   const std::size_t fewest = assumptions(*std::ranges::min_element(found, {}, assumptions));
   for (Explanation& e : found) {
-    if (assumptions(e) == fewest) out.as_good.push_back(std::move(e));
+    if (assumptions(e) != fewest) continue;
+    if (std::ranges::any_of(out.as_good, [&](const Explanation& o) { return reads_the_same(e, o); })) continue;
+    out.as_good.push_back(std::move(e));
   }
   return out;
 }

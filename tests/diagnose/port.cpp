@@ -107,7 +107,9 @@ Tensor rotated(const Port& port, const Tensor& before) {
           double f = port.inv_freq[p];
           double cosine = 0;
           double sine = 0;
-          if (port.steps == PortSteps::exact) {
+          const bool exact_table =
+              port.steps == PortSteps::bfloat16_table_exact || port.steps == PortSteps::float16_table_exact;
+          if (port.steps == PortSteps::exact || exact_table) {
             cosine = std::cos(position * f);
             sine = std::sin(position * f);
           } else if (port.steps == PortSteps::recurrence) {
@@ -149,11 +151,12 @@ Tensor rotated(const Port& port, const Tensor& before) {
           }
           cosine *= port.factor;
           sine *= port.factor * port.direction;
-          if (port.steps == PortSteps::bfloat16_table || port.steps == PortSteps::bfloat16_angles) {
+          if (port.steps == PortSteps::bfloat16_table || port.steps == PortSteps::bfloat16_table_exact ||
+              port.steps == PortSteps::bfloat16_angles) {
             cosine = bf16(cosine);
             sine = bf16(sine);
           }
-          if (port.steps == PortSteps::float16_angles) {
+          if (port.steps == PortSteps::float16_table_exact || port.steps == PortSteps::float16_angles) {
             cosine = half(cosine);
             sine = half(sine);
           }

@@ -53,6 +53,8 @@ enum class PortSteps {
   exact,
   float32,
   bfloat16_table,
+  bfloat16_table_exact,  // cos and sin of float64's angles, rounded once
+  float16_table_exact,
   bfloat16_angles,
   bfloat16_frequencies,
   float16_angles,

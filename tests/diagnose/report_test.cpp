@@ -217,6 +217,47 @@ TEST(diagnose, names_positions_of_an_image_that_short_floats_round) {
   EXPECT_GE(named, 2);
 }
 
+// What is rounded to either of two neighbours is so alike in all tokens of one place: noise is no arithmetic.
+TEST(diagnose, takes_no_noise_for_rounded_angles_of_one_position) {
+  for (PortedPlan plan : ported_plans()) {
+    if (plan.coordinate) continue;
+    std::mt19937_64 random(33);
+    const Tensor x = random_tensor({1, 200, 4, plan.channels}, DType::f32, random);
+    plan.port.position = [](std::size_t, std::size_t, std::size_t, std::size_t) { return 3.0; };
+    Tensor y = rotated(plan.port, x);
+    add_noise(y, 0.01, random);
+    const Bytes from = bytes_of(x);
+    const Bytes to = bytes_of(y);
+    const Diagnosis d =
+        diagnose({.before = from.view, .after = to.view, .rotate = &plan.rotate, .plan = &plan.plan, .start = 0});
+    EXPECT_EQ(d.verdict, PortVerdict::differs) << plan.name << "\n" << describe(d);
+    const auto precision = std::ranges::find(d.findings, PortFact::precision, &PortFinding::fact);
+    EXPECT_EQ(precision, d.findings.end()) << plan.name << "\n" << describe(d);
+  }
+}
+
+// Far from 0, float32 angles differ from float64's by more than the table's rounding.
+TEST(diagnose, names_a_short_table_of_angles_in_float64) {
+  const PortedPlan plan = ported_plans().front();
+  for (const auto& [steps, found] : {std::pair{PortSteps::float16_table_exact, "float16 table"},
+                                     {PortSteps::bfloat16_table_exact, "bfloat16 table"}}) {
+    Port port = plan.port;
+    port.steps = steps;
+    port.position = [](std::size_t, std::size_t, std::size_t t, std::size_t) {
+      return 20000.0 + static_cast<double>(t);
+    };
+    std::mt19937_64 random(34);
+    const Tensor x = random_tensor({1, 64, 8, plan.channels}, DType::f32, random);
+    const Bytes from = bytes_of(x);
+    const Bytes to = bytes_of(rotated(port, x));
+    const Diagnosis d =
+        diagnose({.before = from.view, .after = to.view, .rotate = &plan.rotate, .plan = &plan.plan, .start = 20000});
+    ASSERT_EQ(d.findings.size(), 1U) << found << "\n" << describe(d);
+    EXPECT_EQ(d.findings[0].fact, PortFact::precision) << describe(d);
+    EXPECT_EQ(d.findings[0].found, found) << describe(d);
+  }
+}
+
 TEST(diagnose, recovers_without_a_plan) {
   const Ported ported;
   const Bytes x = bytes_of(ported.before);
