@@ -49,6 +49,7 @@ Chosen chosen(const Plan& plan, const EmitOptions& options) {
     others.push_back(selection(run));
     layers = others.back();
   }
+  if (found == nullptr) code::require_known(*stack);  // without layers, and the stack says why
   if (found == nullptr || (options.layer && options.cross && !attends(*found, true))) {
     throw Error("emit", {"layer", formatted("be one of {} with {}", stack->name, sort),
                          options.layer ? formatted("{}", *options.layer) : "omitted, and none has any"});

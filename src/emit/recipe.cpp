@@ -160,13 +160,16 @@ std::string source_of(const Plan& plan, std::size_t stack, const LayerPlan& laye
   return {};
 }
 
+void require_known(const Stack& stack) {
+  if (stack.known) return;
+  refuse("this stack", "a fact that its positions need could not be decided: " + harmless(joined(stack.unknown, ", ")));
+}
+
 Recipe recipe_of(const Plan& plan, std::size_t stack, const LayerPlan& layer, const std::string& layers) {
   const Sources sources(plan, stack, layer);
   const Stack& of = plan.stacks[stack];
   Recipe recipe;
-  if (!of.known) {
-    refuse("this stack", "a fact that its positions need could not be decided: " + harmless(joined(of.unknown, ", ")));
-  }
+  require_known(of);
   recipe.heading = {formatted("What {} of {} ({}) {} with positions.", layers,
                               harmless(plan.source.name.empty() ? plan.model_type : plan.source.name),
                               harmless(of.name), layers.starts_with("layers") ? "do" : "does")};

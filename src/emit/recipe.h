@@ -125,6 +125,9 @@ std::string harmless(std::string_view text);
 // Thrown by all of them.
 [[noreturn]] void refuse(std::string_view what, std::string_view why);
 
+// Of a stack that is not known, with the fact that is missing.
+void require_known(const Stack& stack);
+
 class Sources {  // of the numbers of one layer
  public:
   Sources(const Plan& plan, std::size_t stack, const LayerPlan& layer) : plan_(plan), stack_(stack), layer_(layer) {}

@@ -43,6 +43,11 @@ std::vector<Found> attending(const Plan& plan, const VectorOptions& options) {
   return out;
 }
 
+void require_known(const Stack& stack) {
+  if (stack.known) return;
+  refuse("stack", "have positions that are known", stack.unknown.empty() ? "not known" : stack.unknown.front());
+}
+
 [[noreturn]] void refuse_absent(const Plan& plan, const VectorOptions& options) {
   std::vector<std::string> stacks;
   std::vector<std::string> kinds;  // of layers of that index
@@ -57,6 +62,9 @@ std::vector<Found> attending(const Plan& plan, const VectorOptions& options) {
   }
   if (options.stack && std::ranges::find(stacks, *options.stack) == stacks.end()) {
     refuse("stack", formatted("be one of the plan's: {}", listed(stacks, ", ")), formatted("\"{}\"", *options.stack));
+  }
+  for (const Stack& stack : plan.stacks) {  // one that is not read has no layers, and says why
+    if (stack.name == options.stack.value_or(stack.name) && stack.layers.empty()) require_known(stack);
   }
   const std::string wanted = options.cross ? "cross-attention" : "attention";
   if (options.layer && kinds.empty()) refuse("layer", "be one of the plan's", formatted("{}", *options.layer));
@@ -103,9 +111,7 @@ LayerChoice choose_layer(const Plan& plan, const VectorOptions& options) {
     refuse("stack", formatted("be given, since several stacks attend: {},", listed(names, ", ")), "omitted");
   }
   const Stack& stack = plan.stacks[found.front().stack];
-  if (!stack.known) {
-    refuse("stack", "have positions that are known", stack.unknown.empty() ? "not known" : stack.unknown.front());
-  }
+  require_known(stack);
   require_alike(stack, found.front());
   return {found.front().stack, found.front().places.front()};
 }

@@ -119,5 +119,16 @@ class EmitTest(tool.ToolTest):
         self.assert_fails(posenc("emit", "llama-3.1-8b", "--as", "c", "--force"), USAGE, "--force: there is no -o")
         self.assertEqual(posenc("emit", "phi-3.5-mini", "--as", "metal", "--length", "8192").code, 0)
 
+    def test_a_stack_that_could_not_be_read_is_refused_with_its_reason(self):
+        config = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
+                  "rope_scaling": {"rope_type": "wobble", "factor": 2.0}}
+        (self.folder / "config.json").write_text(json.dumps(config))
+        for layer in ([], ["--layer", "0"]):
+            with self.subTest(layer):
+                run = posenc("emit", self.folder / "config.json", "--as", "c", *layer)
+                self.assert_fails(run, USAGE, "mrope, got _wobble_")
+                run = posenc("vectors", self.folder / "config.json", "-o", self.folder / "golden", *layer)
+                self.assert_fails(run, USAGE, 'mrope, got "wobble"')
+
 
 tool.main()

@@ -104,6 +104,13 @@ class Models(Refused):
         self.assert_refused(MALFORMED, "has no RoPE", model="gpt2")
         self.assert_refused(MALFORMED, "layer 3 has no RoPE", "0-2", model="smollm3-3b", more=["--layer", "3"])
 
+    def test_a_stack_that_could_not_be_read(self):
+        (self.folder / "odd.json").write_text(json.dumps(
+            {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
+             "rope_scaling": {"rope_type": "wobble", "factor": 2.0}}))
+        for layer in ([], ["--layer", "0"]):
+            self.assert_refused(MALFORMED, "the stack decoder is not known", 'got "wobble"', model="odd.json", more=layer)
+
     def test_xpos(self):
         (self.folder / "xpos.json").write_text(json.dumps(
             {"model_type": "nomic_bert", "auto_map": {}, "n_embd": 64, "n_head": 4, "n_layer": 1,

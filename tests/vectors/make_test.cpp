@@ -122,6 +122,9 @@ TEST(vectors, what_cannot_be_made_is_refused_by_name) {
   unknown.stacks.front().unknown = {"the pairing"};
   EXPECT_ERROR((void)make_vectors(unknown),
                "[make_vectors] stack must have positions that are known but is the pairing");
+  unknown.stacks.front().layers.clear();  // as read_plan leaves a stack that it could not read
+  EXPECT_ERROR((void)make_vectors(unknown, {.layer = 0}),
+               "[make_vectors] stack must have positions that are known but is the pairing");
   Plan wide = llama;
   for (LayerPlan& layer : wide.stacks.front().layers) layer.head_dim = layer.value_dim = 1 << 28;
   EXPECT_THROW((void)make_vectors(wide), Error);

@@ -78,6 +78,7 @@ void refuse_shapeless(const std::vector<const Stack*>& stacks, const AttendingWo
 // there and does not attend so, exit code 4.
 std::vector<Kind> asked_kinds(const Plan& plan, const AttendingWords& words) {
   const std::vector<const Stack*> stacks = chosen_stacks(plan, words.stack);
+  require_read(stacks);
   const bool is_there = std::ranges::any_of(stacks, [&](const Stack* stack) {
     return std::ranges::any_of(stack->layers,
                                [&](const LayerPlan& l) { return l.index == words.layer.value_or(l.index); });

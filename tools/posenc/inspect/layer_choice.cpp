@@ -138,6 +138,16 @@ std::vector<const Stack*> chosen_stacks(const Plan& plan, const std::optional<st
   return chosen;
 }
 
+void require_read(const std::vector<const Stack*>& stacks) {
+  const auto has_layers = [](const Stack* stack) { return !stack->layers.empty(); };
+  if (std::any_of(stacks.begin(), stacks.end(), has_layers)) return;
+  for (const Stack* stack : stacks) {
+    if (stack->known) continue;
+    throw failure(kMalformed, formatted("the stack {} is not known: {}", printable(excerpt(stack->name)),
+                                        printable(join(stack->unknown, ", "))));
+  }
+}
+
 std::string block_ranges(const std::vector<const Stack*>& stacks) {
   std::vector<std::string> parts;
   for (const Stack* stack : stacks) {
@@ -151,6 +161,7 @@ std::string block_ranges(const std::vector<const Stack*>& stacks) {
 
 LayerChoice choose_layer(const Plan& plan, const LayerWords& words, WhenLayersDiffer when) {
   const std::vector<const Stack*> stacks = chosen_stacks(plan, words.stack);
+  require_read(stacks);
   const bool there = std::any_of(stacks.begin(), stacks.end(), [&](const Stack* stack) {
     return std::any_of(stack->layers.begin(), stack->layers.end(),
                        [&](const LayerPlan& layer) { return layer.index == words.layer.value_or(layer.index); });

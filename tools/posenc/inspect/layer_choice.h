@@ -12,6 +12,8 @@ namespace posenc::tool {
 
 // The stacks of that name, or all. Throws UsageError when there is none.
 std::vector<const Stack*> chosen_stacks(const Plan& plan, const std::optional<std::string>& name);
+// Throws Failure with what is missing where none of them has layers since it could not be read.
+void require_read(const std::vector<const Stack*>& stacks);
 // "decoder 0-31, vision 0-26": the blocks that there are.
 std::string block_ranges(const std::vector<const Stack*>& stacks);
 
