@@ -35,7 +35,12 @@ std::string port_text(const Recipe& recipe, std::string_view file_name, bool has
   out.add("import " + module + "  # noqa: E402\n\nDTYPE = \"float32\"");
   if (of_length) out.add("LENGTH = json.loads((HERE / \"vectors.json\").read_text())[\"length\"]");
   out.add("\n\ndef tensor(x):");
-  out.add(has_tensors ? "return torch.from_numpy(np.ascontiguousarray(x))" : "return np.asarray(x)", 4);
+  if (has_tensors) {  // learned tables lie in float64 among the vectors, q, k and v are float32
+    out.add("x = np.ascontiguousarray(x)", 4);
+    out.add("return torch.from_numpy(x.astype(np.float32) if x.dtype.kind == \"f\" else x)", 4);
+  } else {
+    out.add("return np.asarray(x)", 4);
+  }
   if (recipe.rotation) {
     out.add("\n\ndef port_rotate(x, inputs):");
     out.add(formatted("table = {}.cos_sin(tensor(inputs[\"positions\"]){})", module, of_length ? ", LENGTH" : ""), 4);

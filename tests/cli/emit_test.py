@@ -119,6 +119,10 @@ class EmitTest(tool.ToolTest):
         self.assert_fails(posenc("emit", "llama-3.1-8b", "--as", "c", "--force"), USAGE, "--force: there is no -o")
         self.assertEqual(posenc("emit", "phi-3.5-mini", "--as", "metal", "--length", "8192").code, 0)
 
+    def test_learned_tables_of_the_vectors_are_float32_to_torch(self):
+        code = json.loads(posenc("emit", "t5-base", "--as", "torch", "--stack", "encoder", "--layer", "0", "--json").out)
+        self.assertIn('x.astype(np.float32) if x.dtype.kind == "f" else x', code["port"])  # q, k and v are float32 too
+
     def test_a_stack_that_could_not_be_read_is_refused_with_its_reason(self):
         config = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
                   "rope_scaling": {"rope_type": "wobble", "factor": 2.0}}
