@@ -61,7 +61,7 @@ PICTURES = {
 }
 
 # Pages of docs/schemes that are not about one scheme that posenc computes.
-WITHOUT = {"README", "README.zh-CN", "research", "added"}
+WITHOUT = {"README", "research", "added"}
 SHOWN = re.compile(r"!\[[^\]]+\]\(([^)]+\.svg)\)")
 
 
@@ -90,9 +90,10 @@ def faults_of_pages():
         shown.update(here)
         yield from (f"{page.relative_to(ROOT)} shows {path.name}, which is not there" for path in here
                     if not path.is_file())
-        if page.parent.name == "schemes" and page.stem not in WITHOUT:
-            if FOLDER / f"{page.stem}.svg" not in here:
-                yield f"{page.relative_to(ROOT)} does not show pictures/{page.stem}.svg"
+        scheme = page.name.split(".")[0]  # of translations too
+        if page.parent.name == "schemes" and scheme not in WITHOUT:
+            if FOLDER / f"{scheme}.svg" not in here:
+                yield f"{page.relative_to(ROOT)} does not show pictures/{scheme}.svg"
             yield from (f"{page.relative_to(ROOT)} does not say how {path.stem}.svg is drawn" for path in here
                         if f"`posenc plot {PICTURES.get(path.stem)}`" not in page.read_text())
     yield from (f"no page shows {name}.svg" for name in PICTURES if FOLDER / f"{name}.svg" not in shown)
