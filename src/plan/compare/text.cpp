@@ -183,16 +183,21 @@ std::string_view reason_words(KeyReason reason) {
 }
 
 // What would make them usable.
-std::string_view remedy_words(KeyUse use) {
-  switch (use) {
-    case KeyUse::rotated: return "; rotated again by the difference of the angles they are";
-    case KeyUse::reordered: return "; with the channels of each head reordered they are";
-    case KeyUse::reordered_and_rotated:
-      return "; with the channels of each head reordered, and rotated again by the difference of the angles, they are";
-    case KeyUse::as_they_are:
-    case KeyUse::not_at_all: return "";
+std::string remedy_words(const CachedKeys& keys) {
+  if (keys.use == KeyUse::as_they_are || keys.use == KeyUse::not_at_all) return "";
+  const auto has = [&](KeyReason reason) {
+    return std::find(keys.because.begin(), keys.because.end(), reason) != keys.because.end();
+  };
+  std::vector<std::string_view> steps;
+  if (has(KeyReason::pairing)) steps.push_back("with the channels of each head reordered");
+  if (has(KeyReason::frequencies) || has(KeyReason::offset)) {
+    steps.push_back("rotated again by the difference of the angles");
   }
-  return "";
+  if (has(KeyReason::attention_factor)) {
+    steps.push_back("with what rotates multiplied by the ratio of the attention factors");
+  }
+  const std::string_view comma = steps.size() > 1 || has(KeyReason::attention_factor) ? "," : "";
+  return formatted("; {}{} they are", joined(steps, ", and "), comma);
 }
 
 void add_cached_keys(TextLines& lines, const CachedKeys& keys) {
@@ -204,7 +209,7 @@ void add_cached_keys(TextLines& lines, const CachedKeys& keys) {
   for (const KeyReason reason : keys.because) reasons.push_back(reason_words(reason));
   lines.add(
       2, formatted("{}: cached keys are not usable{} ({}){}", who, keys.use == KeyUse::not_at_all ? "" : " as they are",
-                   joined(reasons, "; "), remedy_words(keys.use)));
+                   joined(reasons, "; "), remedy_words(keys)));
 }
 
 // Whether a difference is one of how a layer makes its keys, and not of what it is given.
@@ -226,6 +231,31 @@ void add_upstream(TextLines& lines, const Comparison& comparison) {
   }
   if (!any_use || fields.empty()) return;
   lines.add(2, formatted("the hidden states that keys are made from differ all the same, by {}", joined(fields, ", ")));
+}
+
+// Layers behind the first of their stack that gives out something else have other inputs, whatever they do themselves.
+// Another pairing and a first position of its own change no score.
+void add_later_layers(TextLines& lines, const Comparison& comparison) {
+  const auto changes_scores = [](const CachedKeys& keys) {
+    return std::any_of(keys.because.begin(), keys.because.end(), [](KeyReason reason) {
+      return reason == KeyReason::frequencies || reason == KeyReason::attention_factor;
+    });
+  };
+  std::vector<std::string_view> told;
+  for (const CachedKeys& first : comparison.cached_keys) {
+    const std::string_view stack = first.layers.stack;
+    if (!changes_scores(first) || std::find(told.begin(), told.end(), stack) != told.end()) continue;
+    told.push_back(stack);
+    const std::int64_t block = first.layers.a.blocks.front();
+    const bool any_later =
+        std::any_of(comparison.cached_keys.begin(), comparison.cached_keys.end(), [&](const CachedKeys& keys) {
+          return keys.use != KeyUse::not_at_all && keys.layers.stack == stack && keys.layers.a.blocks.back() > block;
+        });
+    if (!any_later) continue;
+    lines.add(2, formatted("beyond {} layer {} keys are made from hidden states that differ as well: fill the cache "
+                           "again",
+                           stack_words(first.layers), block));
+  }
 }
 
 // "2p", "p+64".
@@ -281,6 +311,7 @@ void add_consequences(TextLines& lines, const Comparison& comparison) {
   lines.add(0, "what follows");
   for (const CachedKeys& keys : comparison.cached_keys) add_cached_keys(lines, keys);
   add_upstream(lines, comparison);
+  add_later_layers(lines, comparison);
   for (const PairingChange& change : comparison.pairings) add_pairing(lines, change);
   if (!comparison.pairings.empty() && are_of_two_formats(comparison)) {
     lines.add(

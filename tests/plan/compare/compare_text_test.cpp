@@ -14,6 +14,7 @@ namespace posenc::test::compare_text_test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Plan model(std::int64_t layers) {
   Rope rope{.pairing = Pairing::half, .scaling = {}, .axes = {}};
@@ -73,6 +74,8 @@ what follows
     reordered, and rotated again by the difference of the angles, they are
   decoder layer 4: cached keys are not usable (only one plan has these layers)
   the hidden states that keys are made from differ all the same, by mask.window
+  beyond decoder layer 0 keys are made from hidden states that differ as well:
+    fill the cache again
   decoder layers 0-3: A pairs channels half-split (NeoX, rotate_half), B
     interleaved (GPT-J); for one set of weights, rows 2p and 2p+1 of each head
     of q and k in B are rows p and p+2 in A
@@ -106,6 +109,31 @@ TEST(CompareText, lists_of_one_length_and_range_are_told_apart) {
   const std::string page = describe(compare(with_factors(4), with_factors(4.5)));
   EXPECT_THAT(page, HasSubstr("A  8 numbers, 1 to 8, [3] is 4\n"));
   EXPECT_THAT(page, HasSubstr("B  8 numbers, 1 to 8, [3] is 4.5\n"));
+}
+
+TEST(CompareText, keys_of_another_attention_factor_need_its_ratio) {
+  const auto with = [](std::int64_t layers, const Scaling& scaling, std::int64_t from) {
+    Plan plan = model(layers);
+    for (LayerPlan& layer : plan.stacks[0].layers) {
+      Rope rope = posenc::rope(layer.rotate[0]);
+      rope.scaling = scaling;
+      if (layer.index >= from) layer.rotate[0].scheme = rope;
+    }
+    return plan;
+  };
+  YarnScaling yarn;
+  yarn.factor = 4;
+  yarn.original_max_position_embeddings = 1001;
+  yarn.attention_factor = 2;
+  const std::string all = describe(compare(model(4), with(4, yarn, 0)));
+  EXPECT_THAT(all,
+              HasSubstr("; rotated again by the\n    difference of the angles, and with what rotates multiplied by the "
+                        "ratio of\n    the attention factors, they are\n"));
+  EXPECT_THAT(all, HasSubstr("the attention factor of B is 2 times that of A\n"));
+  EXPECT_THAT(all, HasSubstr("beyond decoder layer 0 keys are made from"));
+  // Layers below the first that differs keep their inputs; a last one has none above it.
+  EXPECT_THAT(describe(compare(model(4), with(4, yarn, 2))), HasSubstr("beyond decoder layer 2 keys are made from"));
+  EXPECT_THAT(describe(compare(model(4), with(4, yarn, 3))), Not(HasSubstr("beyond decoder")));
 }
 
 TEST(CompareText, a_size_of_0_is_not_known) {
