@@ -95,7 +95,7 @@ class PageTest(unittest.TestCase):
                     ratios = [lists["slower_up_to"], lists["slower_beyond"]] if lists else [rotation["slower"]]
                     if len(set(ratios[0])) == 1:  # linear scaling: a sentence tells it
                         self.assertEqual(self.driver.find_element(By.CSS_SELECTOR, 'p[data-chart="ratio"]').text,
-                                         f"What the rule does: every pair turns {ratios[0][0]:g} times slower than without it.")
+                                         f"What the rule does: every pair turns exactly {ratios[0][0]:g} times slower than without it.")
                         self.assertEqual(self.driver.find_elements(By.CSS_SELECTOR, 'figure[data-chart="ratio"]'), [])
                     else:
                         self.assert_shows(self.chart("ratio"), pairs, *ratios)
@@ -161,6 +161,7 @@ class PageTest(unittest.TestCase):
         self.assertIn("layer 11: kind B", strip.get_attribute("aria-valuetext"))
         self.assertIn("B: layers 5, 11", self.driver.find_element(By.CSS_SELECTOR, "h3:not(:first-of-type), section section h3").text)
         self.driver.find_element(By.CSS_SELECTOR, '.kinds button[data-kind="A"]').click()
+        self.assertIn("layer 0: kind A", strip.get_attribute("aria-valuetext"))
         link = self.driver.execute_script("return location.hash")
         stack = self.open("gemma-3-4b", hash=link)["models"][0]["stacks"][0]
         self.assertEqual(self.open_kind(stack)["name"], "A")

@@ -57,7 +57,9 @@ function strip(stack, onChoose, first) {
     const box = svg.getBoundingClientRect();
     showTip(svg.getAttribute("aria-valuetext"), box.left + (at + 0.5) / stack.layers * box.width, box.bottom);
   });
-  move(stack.strip.slice(0, stack.strip.findIndex(([kind]) => kind === first)).reduce((sum, [, count]) => sum + count, 0));
+  // To the first layer of a kind.
+  svg.showKind = (kind) => move(stack.strip.slice(0, stack.strip.findIndex(([one]) => one === kind)).reduce((sum, [, count]) => sum + count, 0));
+  svg.showKind(first);
   return svg;
 }
 

@@ -61,12 +61,13 @@ function stackView(model, stack, key, differs) {
     body.replaceChildren(kindView(model, stack, stack.kinds[n], key));
     choose(key, n);
   };
-  buttons.forEach((button, n) => button.addEventListener("click", () => select(n)));
   const [usual, why] = firstKind(stack, differs);
   const first = chosen(key, 0, stack.kinds.length - 1, usual);
+  const layers = strip(stack, select, first);
+  buttons.forEach((button, n) => button.addEventListener("click", () => { select(n); layers.showKind(n); }));
   const hint = buttons.length < 2 ? "" : ` Below is one kind at a time: click a kind, or a layer of the strip, to see all of it. At first it is ${stack.kinds[usual].name}${why}.`;
   section.append(element("p", { class: "quiet hint" }, `${stack.layers} ${stack.layers === 1 ? "layer" : "layers, the first on the left"}.${hint}`),
-    strip(stack, select, first),
+    layers,
     stack.layers > 1 ? element("p", { class: "ends", "aria-hidden": "true" }, element("span", {}, "0"), element("span", {}, String(stack.layers - 1))) : null,
     element("div", { class: "kinds", role: "group", "aria-label": "Kinds of layers" }, buttons));
   const contrast = contrastTable(stack);
@@ -89,14 +90,14 @@ function layerCaches(model) {
     ? [{ name: `a layer of ${stacks.length > 1 ? `${stack.name} ` : ""}${kind.name}`, values: kind.cache.bytes, kind: n, dashed: true }] : []));
 }
 
-function modelView(model, m, numbers) {
+function modelView(model, m, numbers, name) {
   const side = m === numbers.models.length - 1 ? "b" : "a";
   const comparison = m === 0 || side === "b" ? numbers.comparison : null;
   const article = element("article", { "aria-label": model.name });
   // Three parts, which stand beside those of the other model.
   const [head, stacks, rest] = ["head", "stacks", "rest"].map((name) => element("div", { class: name }));
   article.append(head, stacks, rest);
-  head.append(element("h2", { class: "model", title: model.name }, shortName(model)),
+  head.append(element("h2", { class: "model", title: model.name }, name),
     element("p", { class: "quiet" }, `${model.model_type ? `model_type ${model.model_type}, ` : ""}family ${model.family || "not known"}, from ${model.source}; ${model.trained_length === null ? "the file gives no length of its own" : `the file gives ${model.trained_length} tokens as its length`}; looked at for ${model.length} tokens.`));
   if (!model.known) head.append(element("p", { class: "bad" }, "Not everything that positions need is known of this model."));
   head.append(element("h3", {}, "In short"), element("ul", { class: "findings" },
@@ -120,8 +121,8 @@ function modelView(model, m, numbers) {
   return article;
 }
 
-function comparisonView(comparison, models) {
-  const a = shortName(models[0]), b = shortName(models.at(-1));
+function comparisonView(comparison, names) {
+  const a = names[0], b = names.at(-1);
   // Where values come from and which keys are absent is in the words below.
   const rows = comparison.differences.filter((d) => !["sources", "absent_keys", "ignored_keys"].includes(d.field));
   return element("section", { id: "differences", "aria-label": "Differences" }, element("h2", {}, "What differs"),
@@ -139,14 +140,15 @@ function comparisonView(comparison, models) {
 
 function showPage(numbers) {
   const main = document.getElementById("models");
-  const names = numbers.models.map(shortName);
+  const alike = numbers.models.map(shortName);
+  const names = alike.map((name, m) => alike.some((other, n) => n !== m && other === name) ? `${name} (${m + 1})` : name);
   document.title = `Positions: ${names.join(", ")}`;
   document.getElementById("title").textContent = names.length === 1 ? `Positions in ${names[0]}` : "Positions in these models";
-  document.getElementById("about").textContent = "Everything that these files say about positions: layer by layer, where each value comes from, and what follows at the length looked at. A pair is two channels of a head that turn together, by position times inv_freq; a rule is a scaling rule.";
+  document.getElementById("about").textContent = `Everything that ${names.length === 1 ? "this file says" : "these files say"} about positions: layer by layer, where each value comes from, and what follows at the length looked at. A pair is two channels of a head that turn together, by position times inv_freq; a rule is a scaling rule.`;
   document.getElementById("version").textContent = numbers.posenc;
   main.replaceChildren();
   shareScales(numbers);
-  if (numbers.comparison) main.append(comparisonView(numbers.comparison, numbers.models));
-  main.append(element("div", { class: numbers.comparison ? "side" : "" }, numbers.models.map((model, m) => modelView(model, m, numbers))));
+  if (numbers.comparison) main.append(comparisonView(numbers.comparison, names));
+  main.append(element("div", { class: numbers.comparison ? "side" : "" }, numbers.models.map((model, m) => modelView(model, m, numbers, names[m]))));
   rememberFolds(main, "p");
 }

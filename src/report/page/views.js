@@ -12,7 +12,9 @@ function rotationCharts(model, rotation) {
     }
     limits.push({ name: `looked at: ${tokens(model.length)}`, y: model.length });
   }
-  const curves = [{ name: rotation.unscaled ? "with the rule" : "wavelength", values: rotation.wavelength, kind: 0, dots: true,
+  const lists = rotation.switch;
+  const ruled = lists ? `with ${rotation.length > lists.at ? "long_factor" : "short_factor"}` : "with the rule";
+  const curves = [{ name: rotation.unscaled ? ruled : "wavelength", values: rotation.wavelength, kind: 0, dots: true,
     marked: rotation.unseen, parts: rotation.axis }];
   if (rotation.unscaled) {
     curves.push({ name: "without the rule", values: rotation.unscaled.wavelength, kind: 1, dashed: true,
@@ -29,7 +31,7 @@ function rotationCharts(model, rotation) {
     out.push(element("p", { class: "quiet" }, "Axes: " + names.map((n) => `${n} turns ${rotation.axis.filter((a) => a === n).length} pairs`).join(", ") + "."));
   }
   if (rotation.by_time) {
-    const decay = [{ name: rotation.unscaled ? "with the rule" : "score", values: rotation.decay.score.slice(1), kind: 0 }];
+    const decay = [{ name: rotation.unscaled ? ruled : "score", values: rotation.decay.score.slice(1), kind: 0 }];
     if (rotation.decay.unscaled) decay.push({ name: "without the rule", values: rotation.decay.unscaled.slice(1), kind: 1, dashed: true });
     out.push(chart({ name: "decay", title: "Equal tokens, further and further apart",
       x: { name: "distance in tokens", values: rotation.decay.distance.slice(1), log: true },
@@ -37,15 +39,14 @@ function rotationCharts(model, rotation) {
       caption: "The mean of cos(distance times inv_freq) over all pairs." }));
   }
   if (rotation.unscaled) {
-    const lists = rotation.switch;
     const ratios = lists
-      ? [{ name: `up to ${lists.at} tokens`, values: lists.slower_up_to, kind: 1, dots: true },
-        { name: "longer texts", values: lists.slower_beyond, kind: 2, dots: true }]
+      ? [{ name: `short_factor, up to ${lists.at} tokens`, values: lists.slower_up_to, kind: 1, dots: true },
+        { name: "long_factor, longer texts", values: lists.slower_beyond, kind: 2, dots: true }]
       : [{ name: "times slower", values: rotation.slower, kind: 2, dots: true }];
     const factors = lists ? [] : rotation.slower.filter((v) => v !== null);
     const slowest = Math.max(...ratios.flatMap((curve) => curve.values).filter((v) => v !== null && Number.isFinite(v)));
     if (factors.length && Math.max(...factors) - Math.min(...factors) < 1e-9 * factors[0]) {
-      out.push(element("p", { "data-chart": "ratio" }, `What the rule does: ${Math.abs(factors[0] - 1) < 1e-3 ? "every pair turns as without it." : `every pair turns ${short(factors[0])} times slower than without it.`}`));
+      out.push(element("p", { "data-chart": "ratio" }, `What the rule does: ${Math.abs(factors[0] - 1) < 1e-3 ? "every pair turns as without it." : `every pair turns exactly ${short(factors[0])} times slower than without it.`}`));
     } else out.push(chart({ name: "ratio", title: lists ? `What the rule does: two lists, switched at ${lists.at} tokens` : "What the rule does",
       x: { name: "pair of channels", values: pairs }, y: { name: "times slower than without it", log: true, tick: slowest }, curves: ratios,
       caption: "1: the pair turns as it did, and near tokens are told apart as before." }));
