@@ -1,7 +1,11 @@
 // A layer's facts as rows of a table, each with the key of the file, or the default, that decided it.
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
+#include <variant>
 
 #include "base/formatted.h"
 #include "base/number_ranges.h"
@@ -36,8 +40,9 @@ std::unordered_map<std::string_view, std::string_view> sources_of(const Plan& pl
 
 class FactRows {
  public:
-  FactRows(JsonWriter& json, std::unordered_map<std::string_view, std::string_view> sources)
-      : json_(json), sources_(std::move(sources)) {}
+  FactRows(JsonWriter& json, std::unordered_map<std::string_view, std::string_view> sources, const LayerPlan& layer,
+           std::int64_t length)
+      : json_(json), sources_(std::move(sources)), layer_(layer), length_(length) {}
 
   // A fact that has members is a row for each of them. `from` holds for all that stands below.
   void add(const plan::Fact& fact, const std::string& path, std::string_view from = {}) {
@@ -46,12 +51,33 @@ class FactRows {
     if (fact.has_members && !fact.members.empty()) {
       for (const plan::Fact& member : fact.members)
         add(member, path.empty() ? member.key : path + "/" + member.key, from);
+      if (fact.key == "scaling" && rotation_ < layer_.rotate.size()) add_effective(path);
     } else if (fact.kind.empty()) {
-      write(path, fact.words, fact.json, from);
+      write(path, fact.words, fact.json, from.empty() && fact.key == "truncate" ? kOfYarn : from);
     }
+    if (fact.key == "scaling") ++rotation_;
   }
 
  private:
+  static constexpr std::string_view kOfYarn = "default: of YaRN";
+
+  // What a rule takes where no file says it, and what it makes of that.
+  void add_effective(const std::string& path) {
+    const Rope& of = rope(layer_.rotate[rotation_]);
+    const auto add_number = [&](const std::string& where, double number, std::string_view from) {
+      write(where, formatted("{}", number), formatted("{}", number), from);
+    };
+    if (const auto* const yarn = std::get_if<YarnScaling>(&of.scaling)) {
+      if (!yarn->beta_fast) add_number(path + "/beta_fast", 32, kOfYarn);
+      if (!yarn->beta_slow) add_number(path + "/beta_slow", 1, kOfYarn);
+    }
+    const double factor = frequencies_at(of, length_).attention_factor;
+    if (factor != 1.0) {
+      add_number(path.substr(0, path.rfind('/')) + "/attention_factor", factor,
+                 "default: what the rule makes of these");
+    }
+  }
+
   void write(const std::string& path, const std::string& words, const std::string& value, std::string_view from) {
     json_.begin_object(JsonLayout::line);
     json_.member("fact", path);
@@ -71,12 +97,15 @@ class FactRows {
 
   JsonWriter& json_;
   std::unordered_map<std::string_view, std::string_view> sources_;
+  const LayerPlan& layer_;
+  std::int64_t length_;
+  std::size_t rotation_ = 0;
 };
 
 }  // namespace
 
-void write_facts(JsonWriter& json, const Plan& plan, std::size_t stack, const Kind& kind) {
-  FactRows rows(json, sources_of(plan, stack, kind.run.layers.front()));
+void write_facts(JsonWriter& json, const Plan& plan, std::size_t stack, const Kind& kind, const Lengths& lengths) {
+  FactRows rows(json, sources_of(plan, stack, kind.run.layers.front()), *kind.layer, lengths.target);
   json.begin_array();
   for (const plan::Fact& fact : plan::layer_facts(*kind.layer).members) rows.add(fact, fact.key);
   json.end_array();

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/formatted.h"
@@ -61,7 +63,7 @@ void write_kind(JsonWriter& json, const Plan& plan, std::size_t stack, const Kin
   json.member("first", layer.index);
   json.member("kind", name(layer.kind));
   json.key("facts");
-  write_facts(json, plan, stack, kind);
+  write_facts(json, plan, stack, kind, lengths);
   json.key("mask");
   write_mask(json, layer);
   json.key("rotations");
@@ -119,6 +121,33 @@ std::vector<std::string> settings_of(const Plan& plan) {
   return out;
 }
 
+// Where keys may stand in several objects, one of them has the value: the others do not lack it.
+std::vector<std::string> lacking_keys(const Plan& plan) {
+  const auto split = [](std::string_view path) {
+    const std::size_t slash = std::min(path.rfind('/'), path.size());
+    return std::pair(path.substr(0, slash), path.substr(slash));
+  };
+  const auto is_of_tower = [&](std::string_view where) {
+    for (std::size_t s = 1; s < plan.stacks.size(); ++s) {
+      const std::string& name = plan.stacks[s].name;
+      const bool is_tower = name.starts_with("vision") || name.starts_with("audio");
+      if (is_tower && where.starts_with(formatted("/stacks/{}/", s))) return true;
+    }
+    return false;
+  };
+  std::vector<std::string> out;
+  for (const std::string& key : plan.absent_keys) {
+    const auto [above, name] = split(key);
+    const bool is_elsewhere = std::ranges::any_of(plan.sources, [&](const ValueSource& source) {
+      const auto [there, other] = split(source.from);
+      return source.from.starts_with('/') && other == name && (there.starts_with(above) || above.starts_with(there)) &&
+             !(above.empty() && is_of_tower(source.where));
+    });
+    if (!is_elsewhere) out.push_back(key);
+  }
+  return out;
+}
+
 void write_model(JsonWriter& json, const Plan& plan, const ReportOptions& options) {
   const Lengths lengths = lengths_of(plan, options.length);
   json.begin_object();
@@ -146,7 +175,7 @@ void write_model(JsonWriter& json, const Plan& plan, const ReportOptions& option
   json.key("cache");
   write_cache_sizes(json, plan, lengths);
   write_warnings(json, plan);
-  write_texts(json, "absent_keys", plan.absent_keys);
+  write_texts(json, "absent_keys", lacking_keys(plan));
   write_texts(json, "ignored_keys", plan.ignored_keys);
   json.end_object();
 }

@@ -77,8 +77,9 @@ struct ByLength {
 };
 std::vector<ByLength> by_length(const Plan& a, const Plan& b, const ReportOptions& options);
 
-// {"fact", "words", "json", "from"} of each fact of a layer, its path as in the plan's JSON.
-void write_facts(io::JsonWriter& json, const Plan& plan, std::size_t stack, const Kind& kind);
+// {"fact", "words", "json", "from"} of each fact of a layer, its path as in the plan's JSON; and what a scaling rule
+// takes where no file says it, and its attention factor at the target length where that is not 1.
+void write_facts(io::JsonWriter& json, const Plan& plan, std::size_t stack, const Kind& kind, const Lengths& lengths);
 
 // What the charts of one rotation show.
 void write_rotation(io::JsonWriter& json, const Rotate& rotate, const LayerPlan& layer, const Lengths& lengths);
@@ -101,8 +102,8 @@ void write_mask(io::JsonWriter& json, const LayerPlan& layer);
 // The query scale by position; null without one.
 void write_query_scale(io::JsonWriter& json, const LayerPlan& layer, const Lengths& lengths);
 
-// What a layer caches: numbers for each token, tokens that it keeps at most, whose cache it shares, bytes at the lengths
-// of the whole model's cache; null where nothing.
+// What a layer caches: numbers for each token, tokens that it keeps at most, whose cache it shares, bytes at the
+// lengths of the whole model's cache; null where nothing.
 void write_cache(io::JsonWriter& json, const Stack& stack, const LayerPlan& layer, const Lengths& lengths);
 
 // Bytes of the whole model's cache by length, in 16 bits a number, and the numbers behind them.
