@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/formatted.h"
+#include "base/number_ranges.h"
 #include "posenc/scores.h"
 #include "report/parts.h"
 
@@ -258,8 +259,8 @@ class Sentences {
       if (is_stretched(*rope)) to += formatted(", by {}", short_rule(*rope));
       to += formatted(", base {}", rope->base);
     }
-    add("scaling", formatted("scaled: {}. {}", scaled,
-                             not_scaled.empty() ? "No others rotate." : "Not scaled: " + not_scaled + "."));
+    add("scaling",
+        formatted("scaled: {}.{}", scaled, not_scaled.empty() ? "" : formatted(" Not scaled: {}.", not_scaled)));
   }
 
   static std::string short_rule(const Rope& rope) {
@@ -283,7 +284,7 @@ class Sentences {
     };
     std::string text = layers_of(bare, stack) + " do not rotate (NoPE: no position encoding)";
     if (!see_so(bare, these) || !see_so(turned, others)) {
-      add("positions", text + ".");
+      add("positions", text + "." + said_by(stack, *bare.front()));
       return false;
     }
     text += formatted(", and {}{}.", these, others == these ? "" : "; those that rotate " + others);
@@ -292,8 +293,21 @@ class Sentences {
           " Why: those that rotate meet no distance beyond that in training either, however long the texts; the layers "
           "that look back further have no angles to meet.";
     }
-    add("positions", text);
+    add("positions", text + said_by(stack, *bare.front()));
     return true;
+  }
+
+  // The key or the default that says that layers of a kind do not rotate.
+  std::string said_by(const Stack& stack, const Kind& kind) const {
+    const std::string prefix = formatted("/stacks/{}/layers/", &stack - plan_.stacks.data());
+    for (const ValueSource& source : plan_.sources) {
+      if (!source.where.starts_with(prefix) || !source.where.ends_with("/rotate")) continue;
+      const std::string_view layers = std::string_view(source.where).substr(prefix.size());
+      if (has_number(layers.substr(0, layers.find('/')), kind.run.layers.front())) {
+        return formatted(" Which layers these are: {}.", source.from);
+      }
+    }
+    return "";
   }
 
   static bool is_bounded(const LayerPlan& layer) {

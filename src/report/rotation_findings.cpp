@@ -50,7 +50,7 @@ class OfRotation {
       add("switch", formatted("at {0} tokens: texts of up to {0} take short_factor, longer ones long_factor.",
                               list->original_max_position_embeddings));
       add("switch",
-          "it holds for all tokens of a text: keys that were cached before the switch are turned by "
+          "the list holds for all tokens of a text: keys that were cached before the switch are turned by "
           "short_factor and have to be made anew.");
     }
     if (const auto* dynamic = std::get_if<DynamicScaling>(&rope_.scaling)) {
@@ -67,14 +67,22 @@ class OfRotation {
 
   std::string at_target() const {
     return reach_.span < lengths_.target
-               ? formatted("at {} tokens, of which a query sees {},", lengths_.target, reach_.span)
+               ? formatted("at {} tokens, of which a query{} sees {},", lengths_.target, whose_, reach_.span)
                : formatted("at {} tokens", lengths_.target);
+  }
+
+  std::string of_layers() const { return whose_.empty() ? "" : " layers" + whose_; }
+
+  // Which of LongRoPE's lists turns texts of that length; of another rule nothing.
+  std::string_view list_at(std::int64_t length) const {
+    const auto* const lists = std::get_if<LongRopeScaling>(&rope_.scaling);
+    if (lists == nullptr) return {};
+    return length > lists->original_max_position_embeddings ? "by long_factor " : "by short_factor ";
   }
 
   void unstretched() {
     if (!reach_.before || reach_.span <= *reach_.before) return;
-    const std::string text =
-        formatted("will {} tokens hurt{}? ", lengths_.target, whose_.empty() ? "" : " layers" + whose_);
+    const std::string text = formatted("will {} tokens hurt{}? ", lengths_.target, of_layers());
     if (reach_.unseen.empty()) {
       add("verdict",
           text + formatted("Not by its angles: within the trained {} tokens all {} pairs completed a turn, so "
@@ -89,7 +97,15 @@ class OfRotation {
 
   void stretched() {
     const bool is_longer = !reach_.before || reach_.span > *reach_.before;
-    if (is_longer) add("verdict", verdict());
+    if (is_longer) {
+      add("verdict", verdict());
+    } else if (lengths_.target > *reach_.before) {
+      add("verdict",
+          formatted(
+              "will {} tokens hurt{}? Not by new angles: a query{} looks no further than {} tokens, and the length "
+              "before scaling is {}. Whether the loss holds so far, only the model can say.",
+              lengths_.target, of_layers(), whose_, reach_.span, *reach_.before));
+    }
     if (!reach_.before) {
       // Of a model that was trained so the verdict has said it.
       if (trained() != Trained::yes) {
@@ -144,12 +160,13 @@ class OfRotation {
   // Will it hurt? The file's own length says whether the model knows these angles.
   std::string verdict() const {
     const std::string from = reach_.before ? formatted("{} to ", *reach_.before) : std::string();
-    std::string text = formatted("will {}{} tokens by {} hurt{}? ", from, lengths_.target, rule_name(rope_),
-                                 whose_.empty() ? "" : " layers" + whose_);
+    std::string text =
+        formatted("will texts of {}{} tokens, with {}, hurt{}? ", from, lengths_.target, rule_name(rope_), of_layers());
     const std::string measure =
-        reach_.before ? formatted("in texts of {} and of {} tokens: a token of the longer ones should cost no more.",
-                                  *reach_.before, lengths_.target)
-                      : formatted("in texts of {} tokens: it should not rise towards their end.", lengths_.target);
+        reach_.before
+            ? formatted("in texts of {} and of {} tokens: a token's mean loss should be no higher in the longer.",
+                        *reach_.before, lengths_.target)
+            : formatted("in texts of {} tokens: it should not rise towards their end.", lengths_.target);
     if (trained() == Trained::yes) {
       text += formatted(
           "No, as far as the file tells: it gives {} tokens as its own length, so the model should have been trained "
@@ -192,21 +209,37 @@ class OfRotation {
     return text;
   }
 
+  // Whether the rule slows all pairs alike.
+  bool is_even() const {
+    for (std::size_t p = 0; p < reach_.now.inv_freq.size(); ++p) {
+      if (!turn_alike(reach_.plain.inv_freq[p], far_.most * reach_.now.inv_freq[p])) return false;
+    }
+    return far_.most > 1.0;
+  }
+
   // What the rule costs near tokens.
   void near_tokens() {
     const std::int64_t others = far_.pairs - far_.alike;
     if (others == 0) {
-      add("near tokens", formatted("all {} pairs{} turn as before scaling.", far_.pairs, whose_));
+      add("near tokens",
+          formatted("{}all {} pairs{} turn as before scaling.", list_at(lengths_.target), far_.pairs, whose_));
       return;
     }
-    std::string text =
-        far_.alike == 0
-            ? formatted("no pair{} turns as before scaling, but up to {:.3g} times slower", whose_, far_.most)
-            : formatted("{} of {} pairs{} turn as before scaling, the other {} up to {:.3g} times slower", far_.alike,
-                        far_.pairs, whose_, others, far_.most);
-    text += turn_alike(far_.fastest, 1.0)
-                ? "; the fastest pair, which tells neighbours apart, is as it was."
-                : formatted("; the fastest pair, which tells neighbours apart, {:.3g} times.", far_.fastest);
+    std::string text(list_at(lengths_.target));
+    if (is_even()) {
+      text += formatted(
+          "every pair{} turns {:.3g} times slower than before scaling, also the fastest, which tells "
+          "neighbours apart.",
+          whose_, far_.most);
+    } else {
+      text += far_.alike == 0
+                  ? formatted("no pair{} turns as before scaling, but up to {:.3g} times slower", whose_, far_.most)
+                  : formatted("{} of {} pairs{} turn as before scaling, the other {} up to {:.3g} times slower",
+                              far_.alike, far_.pairs, whose_, others, far_.most);
+      text += turn_alike(far_.fastest, 1.0)
+                  ? "; the fastest pair, which tells neighbours apart, is as it was."
+                  : formatted("; the fastest pair, which tells neighbours apart, {:.3g} times.", far_.fastest);
+    }
     if (trained() == Trained::yes && !turn_alike(far_.fastest, 1.0)) {
       text += " That would hurt weights that do not know it; these should know it.";
     }
@@ -233,9 +266,10 @@ class OfRotation {
                                    ? std::string()
                                    : formatted(" and their scores are multiplied by {:.4g}", near_->of_scores);
     if (frequencies_at(rope_, *reach_.before) != reach_.now) {
-      add("short texts", formatted("{} have a rotation of their own: {} of {} pairs turn slower than without the rule, "
-                                   "up to {:.3g} times{}.",
-                                   who, slower, near_->pairs, near_->most, scores));
+      add("short texts",
+          formatted("{} have a rotation of their own: {}{} of {} pairs turn slower than without the rule, "
+                    "up to {:.3g} times{}.",
+                    who, list_at(*reach_.before), slower, near_->pairs, near_->most, scores));
       return;
     }
     add("short texts",

@@ -189,13 +189,13 @@ class Numbers(tool.ToolTest):
         """What a reader asks of 8 k to 32 k by YaRN, answered with its reasons, each of them the plan's numbers."""
         yarn = {**tool.SMALL, "max_position_embeddings": 8192,
                 "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192}}
-        asked = "Will 8192 to 32768 tokens by YaRN hurt? "
+        asked = "Will texts of 8192 to 32768 tokens, with YaRN, hurt? "
         for trained, words in ((8192, "A little, at every length, unless the model was trained with this rule; the file's own length is 8192 tokens."),
                                (16384, "A little, at every length, unless the model was trained with this rule; the file's own length is 16384 tokens."),
                                (32768, "No, as far as the file tells: it gives 32768 tokens as its own length, so the model should have been trained")):
             model = numbers("-", "--length", 32768, stdin=json.dumps({**yarn, "max_position_embeddings": trained}).encode())["models"][0]
             self.assertTrue(findings(model, "verdict")[0].startswith(asked + words), findings(model, "verdict"))
-            self.assertIn(" in texts of 8192 and of 32768 tokens: a token of the longer ones should cost no more.", findings(model, "verdict")[0])
+            self.assertIn(" in texts of 8192 and of 32768 tokens: a token's mean loss should be no higher in the longer.", findings(model, "verdict")[0])
             self.assertEqual(findings(model, "verdict")[0].endswith("Of the shorter ones measure it with the rule and without."), trained != 32768)
         rotation = model["stacks"][0]["kinds"][0]["rotations"][0]
         slower = sum(ratio > 1.001 for ratio in rotation["slower"])
@@ -235,7 +235,9 @@ class Numbers(tool.ToolTest):
         model = numbers("gemma-3-4b")["models"][0]
         self.assertIn("Which length it had before linear scaling the file does not say, and that no longer matters.", findings(model, "verdict")[0])
         self.assertEqual(findings(model, "length"), [])
-        self.assertTrue(findings(model, "near tokens")[0].endswith("8 times. That would hurt weights that do not know it; these should know it."))
+        self.assertTrue(findings(model, "near tokens")[0].startswith(
+            "Every pair of kind B turns 8 times slower than before scaling, also the fastest, which tells neighbours apart. That would hurt"))
+        self.assertTrue(findings(model, "near tokens")[0].endswith(" these should know it."))
         set_by_hand = numbers("gemma-3-4b", "--set", "full:rope_scaling=linear,factor=16")["models"][0]
         self.assertIn("cannot be told", findings(set_by_hand, "length")[0])
         self.assertNotIn("these should know it", findings(set_by_hand, "near tokens")[0])
@@ -245,7 +247,42 @@ class Numbers(tool.ToolTest):
             **tool.SMALL, "model_type": "mistral", "sliding_window": 64,
             "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 512}}).encode())["models"][0]
         self.assertTrue(findings(model, "length")[0].endswith(": a query looks no further than that, so new angles are no reason for the rule."))
-        self.assertEqual(findings(model, "verdict"), [])
+        self.assertEqual(findings(model, "verdict"), [
+            "Will 4096 tokens hurt? Not by new angles: a query looks no further than 64 tokens, and the length before scaling is 512. "
+            "Whether the loss holds so far, only the model can say."])
+
+    def test_sentences_say_which_list_and_whose_query(self):
+        phi = numbers("phi-3.5-mini")["models"][0]
+        self.assertTrue(findings(phi, "near tokens")[0].startswith("By long_factor no pair turns as before scaling, but up to 64.8 times slower"))
+        self.assertIn("a rotation of their own: by short_factor 47 of 48 pairs turn slower", findings(phi, "short texts")[0])
+        self.assertNotIn("others", findings(phi, "scaling")[0])
+        llama4 = numbers("-", stdin=json.dumps({
+            "model_type": "llama4_text", "num_hidden_layers": 8, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size": 64, "head_dim": 16,
+            "attention_chunk_size": 64, "max_position_embeddings": 4096, "no_rope_layers": [],
+            "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                             "original_max_position_embeddings": 64}}).encode())["models"][0]
+        self.assertTrue(findings(llama4, "verdict")[0].startswith("Will 4096 tokens hurt layers of kind A? Not by new angles: a query of kind A looks"))
+        self.assertTrue(findings(llama4, "length")[0].startswith("At 4096 tokens, of which a query of kind A sees 64, "))
+        # An empty list is read: it stands for the default, which the sentence names.
+        self.assertNotIn("/no_rope_layers", llama4["ignored_keys"])
+        self.assertRegex(findings(llama4, "positions")[0], r" Which layers these are: default: Llama4TextConfig, transformers [\d.]+\.$")
+
+    def test_what_a_rule_takes_and_makes_stands_among_the_facts(self):
+        found = numbers("qwen3-8b", "--length", 65536, "--set", "rope_scaling=yarn,factor=4")["models"][0]["stacks"][0]["kinds"][0]
+        facts = {fact["fact"]: (fact["value"], fact["from"]) for fact in found["facts"]}
+        for name, value in (("beta_fast", 32), ("beta_slow", 1), ("truncate", True)):
+            self.assertEqual(facts[f"rotate/0/scaling/{name}"], (value, "default: of YaRN"))
+        self.assertEqual(facts["rotate/0/attention_factor"][0], found["rotations"][0]["attention_factor"])
+        self.assertAlmostEqual(facts["rotate/0/attention_factor"][0], 1 + 0.1 * math.log(4), delta=1e-12)
+        given = numbers("qwen3-8b", "--set", "rope_scaling=yarn,factor=4,beta_fast=16")["models"][0]["stacks"][0]["kinds"][0]["facts"]
+        self.assertEqual([(fact["value"], fact["from"]) for fact in given if fact["fact"].endswith("/beta_fast")], [(16, "set: beta_fast=16")])
+
+    def test_a_key_that_another_object_has_is_not_lacking(self):
+        text = {**tool.SMALL, "model_type": "gemma3_text", "head_dim": 16}
+        lacking = numbers("-", stdin=json.dumps({"model_type": "gemma3", "text_config": text}).encode())["models"][0]["absent_keys"]
+        for key in ("/head_dim", "/rope_theta", "/num_attention_heads", "/max_position_embeddings"):
+            self.assertNotIn(key, lacking)
+        self.assertIn("/text_config/partial_rotary_factor", lacking)
 
     def test_where_all_pairs_have_turned_no_angle_is_new(self):
         model = numbers("-", "--length", 4096, stdin=json.dumps({**tool.SMALL, "rope_theta": 2.0}).encode())["models"][0]

@@ -27,7 +27,11 @@ bool may_be_empty(const Place& place) { return !keys::kLayerTypes.names.contains
 
 std::optional<LayerList> read_layer_list(ConfigScope& scope, const Place& place, std::int64_t layers) {
   auto entries = scope.reader().list(place);
-  if (!entries || (entries->empty() && may_be_empty(place))) return {};
+  if (!entries) return {};
+  if (entries->empty() && may_be_empty(place)) {
+    scope.reader().mark_read(place);
+    return {};
+  }
   const auto count = static_cast<std::int64_t>(entries->size());
   if (count != layers && !is_for_predictors(scope, count - layers)) {
     scope.reader().fail(place, ErrorKind::length_mismatch, formatted("{} entries, one for each layer", layers),
