@@ -114,7 +114,8 @@ class Numbers(tool.ToolTest):
         positions = findings(numbers("-", stdin=json.dumps(llama4).encode())["models"][0], "positions")
         self.assertIn("Layers 3, 7 (2 of 8: kind B) do not rotate (NoPE: no position encoding), and see all tokens before them; those "
                       "that rotate see the tokens before them in their own chunk of 64. Why: those that rotate meet no distance beyond that in "
-                      "training either, however long the texts; the layers that look back further have no angles to meet.", positions)
+                      "training either, however long the texts; the layers that look back further have no angles to meet. "
+                      "Which layers these are: /no_rope_layers.", positions)
 
     def test_memory_is_what_the_layers_keep(self):
         model = numbers("gemma-3-4b")["models"][0]
@@ -352,7 +353,7 @@ class Numbers(tool.ToolTest):
                   "head_dim": 16, "attention_chunk_size": 64, "max_position_embeddings": 1024, "no_rope_layers": [1, 0, 1, 0],
                   "layer_types": ["chunked_attention", "full_attention", "full_attention", "chunked_attention"]}
         said = findings(numbers("-", stdin=json.dumps(llama4).encode())["models"][0], "positions")
-        self.assertTrue(any(text.endswith("do not rotate (NoPE: no position encoding).") for text in said), said)
+        self.assertTrue(any(text.endswith("do not rotate (NoPE: no position encoding). Which layers these are: /no_rope_layers.") for text in said), said)
         # Beside its window such a mask shows what is as far as the text is long.
         v4 = {"model_type": "deepseek_v4", "hidden_size": 64, "num_attention_heads": 4, "head_dim": 32, "qk_rope_head_dim": 16, "num_hidden_layers": 4,
               "sliding_window": 16, "compress_ratios": [0, 0, 4, 128], "max_position_embeddings": 4096, "rope_theta": 1e4, "compress_rope_theta": 160000,
