@@ -50,7 +50,7 @@ def agree(exchange: Exchange, facts: dict[str, str], problem: Exception | None) 
                 continue
             shown = is_there[0], first[0]
             if all(len(value) == _SHOWN for value in shown):  # what differs may be behind
-                shown = _differing(exchange, facts[name].replace('\\"', '"'), rank)
+                shown = _differing(exchange, facts.get(name, "").replace('\\"', '"'), rank)
             raise ValueError(
                 f"[{exchange.where}] {name} must be the same on all ranks, but is {shown[0]} on rank {rank} and "
                 f"{shown[1]} on rank 0"
