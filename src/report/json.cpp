@@ -137,11 +137,12 @@ std::vector<std::string> lacking_keys(const Plan& plan) {
   };
   std::vector<std::string> out;
   for (const std::string& key : plan.absent_keys) {
-    const auto [above, name] = split(key);
+    const auto parts = split(key);
+    const std::string_view above = parts.first;
     const bool is_elsewhere = std::ranges::any_of(plan.sources, [&](const ValueSource& source) {
       const auto [there, other] = split(source.from);
-      return source.from.starts_with('/') && other == name && (there.starts_with(above) || above.starts_with(there)) &&
-             !(above.empty() && is_of_tower(source.where));
+      return source.from.starts_with('/') && other == parts.second &&
+             (there.starts_with(above) || above.starts_with(there)) && !(above.empty() && is_of_tower(source.where));
     });
     if (!is_elsewhere) out.push_back(key);
   }
