@@ -94,6 +94,7 @@ double on_grid(Grid grid, double x) {
 std::vector<std::size_t> numbered(const std::vector<double>& places, Grid grid) {
   std::map<double, std::size_t> numbers;
   std::vector<std::size_t> out;
+  out.reserve(places.size());
   for (const double place : places) {
     out.push_back(numbers.try_emplace(on_grid(grid, place), numbers.size()).first->second);
   }
