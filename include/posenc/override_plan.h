@@ -50,6 +50,9 @@ POSENC_API std::vector<OverridePatch> override_patches(const Plan& plan, std::sp
 // A JSON array of {"form", "patch": the steps or null, "flags": a text or null, "unsaid"}, one for each patch.
 POSENC_API std::string to_json(std::span<const OverridePatch> patches);
 
+// As JSON has it.
 POSENC_API std::string_view name(PatchForm form) noexcept;
+// As people are told: whom the patch is for and what it is.
+POSENC_API std::string_view title(PatchForm form) noexcept;
 
 }  // namespace posenc::inline v0_2

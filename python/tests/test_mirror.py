@@ -55,6 +55,7 @@ EXCEPTIONS = {
     "VectorFile": "vector_files gives a dict of bytes by name",
     "make_vectors": "vectors, which reads a model too",
     "name": "enumerators are words",
+    "title": "of patches: as pages of the command name them",
     "rope": "Rotate.rope",
 }
 

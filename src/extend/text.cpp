@@ -6,6 +6,7 @@
 
 #include "base/formatted.h"
 #include "extend/ways.h"
+#include "plan/override/patches.h"
 #include "plan/text/text_lines.h"
 #include "posenc/extend.h"
 
@@ -74,37 +75,13 @@ void add_ways(plan::TextLines& lines, const ExtensionStudy& study) {
                            : std::string()));
 }
 
-std::string_view form_words(PatchForm form) {
-  switch (form) {
-    case PatchForm::hugging_face_old: return "config.json, transformers 4 (JSON patch, RFC 6902)";
-    case PatchForm::hugging_face_new: return "config.json, transformers 5 (JSON patch, RFC 6902)";
-    case PatchForm::llama_cpp: return "llama.cpp";
-    case PatchForm::vllm: return "vLLM";
-  }
-  return {};
-}
-
-// A text of JSON without its line breaks and what indents its lines.
-std::string in_one_line(std::string_view text) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] != '\n') {
-      out += text[at];
-      continue;
-    }
-    at = std::min(text.find_first_not_of(' ', at + 1), text.size()) - 1;
-    const bool is_inside = !out.empty() && out.back() == ',';
-    if (is_inside) out += ' ';
-  }
-  return out;
-}
-
 void add_patches(plan::TextLines& lines, const ExtensionStudy& study) {
   if (study.patches.empty()) return;
   lines.blank();
   lines.add(0, "how it is written");
   for (const OverridePatch& patch : study.patches) {
-    lines.add(2, formatted("{}: {}", form_words(patch.form), patch.text.empty() ? "nothing" : in_one_line(patch.text)));
+    lines.add(2,
+              formatted("{}: {}", title(patch.form), patch.text.empty() ? "nothing" : plan::on_one_line(patch.text)));
     for (const std::string& unsaid : patch.unsaid) lines.add(4, unsaid);
   }
 }

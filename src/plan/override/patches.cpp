@@ -131,6 +131,19 @@ std::string shell_word(const std::string& text) {
   return out + "'";
 }
 
+std::string on_one_line(std::string_view json) {
+  std::string out;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    if (json[i] != '\n') {
+      out += json[i];
+      continue;
+    }
+    while (i + 1 < json.size() && json[i + 1] == ' ') ++i;
+    if (out.ends_with(',')) out += ' ';
+  }
+  return out;
+}
+
 }  // namespace posenc::plan
 
 namespace posenc::inline v0_2 {
@@ -153,24 +166,6 @@ std::vector<OverridePatch> override_patches(const Plan& plan, std::span<const st
   return out;
 }
 
-namespace {
-
-// Without the breaks of lines and what indents them; no string of JSON holds either.
-std::string on_one_line(std::string_view json) {
-  std::string out;
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    if (json[i] != '\n') {
-      out += json[i];
-      continue;
-    }
-    while (i + 1 < json.size() && json[i + 1] == ' ') ++i;
-    if (out.ends_with(',')) out += ' ';
-  }
-  return out;
-}
-
-}  // namespace
-
 std::string to_json(std::span<const OverridePatch> patches) {
   io::JsonWriter json;
   json.begin_array();
@@ -180,7 +175,7 @@ std::string to_json(std::span<const OverridePatch> patches) {
     json.member("form", name(patch.form));
     json.key("patch");
     // The steps themselves: a program need not parse a text in the text. They are one line here.
-    const std::string steps = patch.text.empty() ? "[]" : on_one_line(patch.text);
+    const std::string steps = patch.text.empty() ? "[]" : plan::on_one_line(patch.text);
     if (is_steps) {
       json.verbatim(steps);
     } else {
@@ -208,6 +203,16 @@ std::string_view name(PatchForm form) noexcept {
     case PatchForm::hugging_face_new: return "hugging_face_new";
     case PatchForm::llama_cpp: return "llama_cpp";
     case PatchForm::vllm: return "vllm";
+  }
+  return {};
+}
+
+std::string_view title(PatchForm form) noexcept {
+  switch (form) {
+    case PatchForm::hugging_face_old: return "config.json, transformers 4 (JSON patch, RFC 6902)";
+    case PatchForm::hugging_face_new: return "config.json, transformers 5 (JSON patch, RFC 6902)";
+    case PatchForm::llama_cpp: return "llama.cpp";
+    case PatchForm::vllm: return "vLLM";
   }
   return {};
 }

@@ -45,6 +45,8 @@ OverridePatch llama_cpp_patch(const Change& change);
 OverridePatch vllm_patch(const Change& change, const std::vector<PatchStep>& steps,
                          const std::vector<std::string>& unsaid);
 
+// Without the breaks of lines and what indents them; no string of JSON holds either.
+std::string on_one_line(std::string_view json);
 // As a POSIX shell takes it for one word.
 std::string shell_word(const std::string& text);
 // The shortest decimal that reads back to the same double; JSON.

@@ -16,16 +16,6 @@
 namespace posenc::tool {
 namespace {
 
-std::string_view title(PatchForm form) {
-  switch (form) {
-    case PatchForm::hugging_face_old: return "config.json, transformers 4 (JSON patch, RFC 6902)";
-    case PatchForm::hugging_face_new: return "config.json, transformers 5 (JSON patch, RFC 6902)";
-    case PatchForm::llama_cpp: return "llama.cpp";
-    case PatchForm::vllm: return "vLLM";
-  }
-  return {};
-}
-
 std::string patches_json(const std::vector<OverridePatch>& patches, const PlanAndConfig& read, const ModelWord& model) {
   std::vector<std::string> set;
   for (const std::string& words : model.set) set.push_back(json_string(words));
