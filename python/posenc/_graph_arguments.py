@@ -19,6 +19,7 @@ from . import _posenc
 from ._composed.check import layer_problem, stand_in, without_fakes
 from ._composed.layer import TERMS, ComposedLayer
 from ._composed.table import TableRotation
+from ._learned_numbers import FUTURE, PAST, LearnedNumbers
 from ._tables import table_text, value_of, value_text
 from ._tables import table_of as table_from_text
 
@@ -175,7 +176,8 @@ class Layer:
     score_weights=[{"table": table}] for [T5Weights(table=table)]. In a dict FIRE's c and threshold may be tensors too, and
     ALiBi may have slopes, [heads]. inv_freq: learned frequencies, one tensor [pairs] or None for each main rotation.
 
-    names: of each of `weights`, where it stands: "score_weights.0.table". attend's `tables` takes others in their place.
+    kernel_lacks: what the kernels do not find in `text` (learned slopes and frequencies, of which `numbers` makes what they
+    take). names: of each of `weights`, where it stands: "score_weights.0.table". attend's `tables` takes others in their place.
     """
 
     def __init__(self, layer: _posenc.LayerPlan | _posenc.PreparedLayer, **weights: Any) -> None:
@@ -209,14 +211,21 @@ class Layer:
         self.kernel_lacks = "" if inv_freq is None else "learned frequencies"
         if inv_freq is not None:
             self.parts["inv_freq"] = _taken_apart(list(inv_freq), self.weights)
+        slopes: dict[int, int] = {}
         for place, of in enumerate(parts.get("score_weights") or []):
             if isinstance(of, dict) and "AlibiWeights" in of:
                 self.kernel_lacks, parts["score_weights"][place] = "learned slopes", None
+                slopes[place] = of["AlibiWeights"]["slopes"]["tensor"]
+        of_rotations = [None if one is None else one["tensor"] for one in self.parts.get("inv_freq") or []]
+        self.numbers = LearnedNumbers(plan, slopes, of_rotations, parts)
         self.names = [path for _, path in sorted((at, name + path) for name, of in self.parts.items() for at, path in _named(of))]
         self.plan = plan
         self._make_composed(parts)
         is_prepared = plan is not layer
         self.text = json.dumps([value_text(plan), is_prepared, parts], separators=(",", ":"))
+        self._text_of_slopes = self.text
+        if slopes:
+            self._text_of_slopes = json.dumps([self.numbers.plan_text, False, self.numbers.parts], separators=(",", ":"))
         if is_prepared:
             _prepared[_key(self.text, self.weights)] = self
 
@@ -235,6 +244,10 @@ class Layer:
                     self.composed = ComposedLayer(self.plan)
             except ValueError as problem:
                 self.problem = str(problem)
+
+    def kernel_text(self, queries: int, keys: int) -> str:
+        """The text by which kernels compute such a call, of the tables of `numbers`."""
+        return self._text_of_slopes.replace(str(PAST), str(max(keys - 1, 0))).replace(str(FUTURE), str(max(queries - 1, 0)))
 
     def learned(self, tables: Sequence[Tensor] | None = None) -> dict[str, Any]:
         """Its tables, or others in their place, as _composed takes them."""

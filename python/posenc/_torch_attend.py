@@ -42,14 +42,14 @@ def _asks_for_gradient(tensors: Sequence[Tensor]) -> bool:
     return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
 
 
-def _kernel_lacks(layer: Layer, device: torch.device, q: Tensor, k: Tensor, v: Tensor) -> str:
+def _kernel_lacks(layer: Layer, q: Tensor, k: Tensor, v: Tensor, given: dict[str, Any]) -> str:
     """Why the kernel does not compute it; empty where it does."""
-    if device.type != "cpu":
-        return f"the tensors are on {device}"
+    if q.device.type != "cpu":
+        return f"the tensors are on {q.device}"
     if any(x.dtype not in _SHORT for x in (q, k, v)):
         return "the kernels take float32, float16 and bfloat16"
-    if layer.kernel_lacks:
-        return f"the kernels take no {layer.kernel_lacks}"
+    if layer.numbers.lacks(given):
+        return f"the kernels take no {layer.numbers.lacks(given)}"
     if torch._C._are_functorch_transforms_active():
         return "a transform of torch.func looks into what is computed"
     return "a forward-mode derivative is asked for" if has_duals() else ""
@@ -59,7 +59,7 @@ def _choose(layer: Layer, backend: str, q: Tensor, k: Tensor, v: Tensor, given: 
     device = q.device
     if backend != "auto":
         return Chosen(backend, "asked for")
-    lacks = _kernel_lacks(layer, device, q, k, v)
+    lacks = _kernel_lacks(layer, q, k, v, given)
     if not lacks:
         return Chosen("kernel", "it is on the CPU")
     if device.type == "cuda":
@@ -126,15 +126,21 @@ def _by_kernel(
             raise ValueError(
                 f"[attend] {name} must be on the CPU but is on {x.device}: its kernels compute there, .cpu() moves it"
             )
+    lacks = layer.numbers.lacks(given)
+    if lacks:
+        _refuse("backend", f"be 'composed' for {lacks}", "'kernel'")
+    text = layer.text
     if layer.kernel_lacks:
-        _refuse("backend", f"be 'composed' for {layer.kernel_lacks}", "'kernel'")
+        queries, keys = (x.shape[0 if x.dim() == 3 else 2] for x in (q, k))
+        q, k, given = layer.numbers.rotated(q, k, given, tables)
+        tables, text = layer.numbers.tables(queries, keys, tables), layer.kernel_text(queries, keys)
     asked = [name for name in OPTIONAL if given[name] is not None and name not in ("attn_mask", "bias")]
     is_plain = not asked and not given["prefix"] and not given["q_rotated"] and not given["k_rotated"] and not lse
     # The backward pass takes the log-sum-exp, which the other operator keeps.
     is_plain = is_plain and not _asks_for_gradient([q, k, v, *_tensors(given.values()), *tables])
     if is_plain:
         out: Tensor = torch.ops.posenc.attend(
-            q, k, v, given["attn_mask"], given["bias"], tables, layer.text, layer.value_dim
+            q, k, v, given["attn_mask"], given["bias"], tables, text, layer.value_dim
         )
         return out, None
     names, inputs = [], []
@@ -154,7 +160,7 @@ def _by_kernel(
         given["q_rotated"],
         given["k_rotated"],
         tables,
-        layer.text,
+        text,
         layer.value_dim,
     )
     return out, sums if lse else None

@@ -44,12 +44,21 @@ class Pairs:
 
     def cos_sin(self, at: list[Tensor], inv_freq: Tensor, factor: float | Tensor) -> tuple[Tensor, Tensor]:
         """float64 [1 or batch, tokens, pairs]."""
-        if self.of_pair and len(at) > 1:
-            position = torch.stack([at[axis] for axis in self.of_pair], dim=-1)
-        else:
-            position = at[0][..., None]
-        angle = position.to(inv_freq.dtype) * inv_freq
+        angle = self.positions(at).to(inv_freq.dtype) * inv_freq
         return torch.cos(angle) * factor, torch.sin(angle) * factor
+
+    def positions(self, at: list[Tensor]) -> Tensor:
+        """[1 or batch, tokens, pairs], or 1 for all pairs."""
+        if self.of_pair and len(at) > 1:
+            return torch.stack([at[axis] for axis in self.of_pair], dim=-1)
+        return at[0][..., None]
+
+    def channels(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The first and the second channel of each pair, [..., pairs]."""
+        part = x[..., self.first : self.first + self.dim]
+        if self.pairing == "half":
+            return part[..., : self.dim // 2], part[..., self.dim // 2 :]
+        return part[..., 0::2], part[..., 1::2]
 
     def rotate(self, x: Tensor, cos: Tensor, sin: Tensor, direction: str = "forward") -> Tensor:
         """x: [batch, heads, tokens, channels]; cos, sin: [1 or batch, tokens, pairs], with their factor. inverse: of a
@@ -57,11 +66,7 @@ class Pairs:
         cos, sin = cos.to(x.dtype)[:, None], sin.to(x.dtype)[:, None]
         if direction != "forward":
             sin = -sin
-        part = x[..., self.first : self.first + self.dim]
-        if self.pairing == "half":
-            a, b = part[..., : self.dim // 2], part[..., self.dim // 2 :]
-        else:
-            a, b = part[..., 0::2], part[..., 1::2]
+        a, b = self.channels(x)
         first, second = a * cos - b * sin, a * sin + b * cos
         if self.pairing == "half":
             rotated = torch.cat([first, second], dim=-1)

@@ -46,8 +46,8 @@ def test_the_backend_is_told():
     with pytest.raises(ValueError, match="backend must be one of auto, kernel, flex, composed but is 'gpu'"):
         posenc.torch.attend(layer, q, k, v, backend="gpu")
     learned = Call(CASES["alibi learned slopes"], NEAR)
-    told = posenc.torch.backend_of(learned.layer(torch.float32), q, k, v)
-    assert told == ("composed", "the kernels take no learned slopes")
+    told = posenc.torch.backend_of(learned.layer(torch.float32), q, k, v, q_positions=1)
+    assert told == ("composed", "the kernels take no learned slopes with positions or orders of the call's own")
 
 
 def test_the_kernel_is_that_of_posenc():

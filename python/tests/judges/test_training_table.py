@@ -82,7 +82,9 @@ def test_a_row_is_true(scheme):
         wanted |= {without_numbers(name) for name in posenc.gradient_names(plan, **keywords)} - {"sinks"}
         if not plan.sinks:
             wanted |= {name for name in ("row_gate", "log_forget", "bias") if name in call.given}
-        by.add("kernels" if call.case.kernel else "composed")
+        tensors = (x.float() for x in (call.q, call.k, call.v))
+        chosen = posenc.torch.backend_of(call.layer(torch.float32), *tensors, **call.given).backend
+        by.add({"kernel": "kernels"}.get(chosen, chosen))
         if not module.startswith("none: "):
             made = posenc.nn.Attention(plan, width=32)
             modules |= {type(one).__name__ for one in made.modules()}
