@@ -6,10 +6,11 @@
 #include "posenc/attend_backward.h"     // its gradients
 #include "posenc/attend_linear.h"       // linear attention with rotation
 #include "posenc/cache.h"               // keys and values into a KV cache: normalised, rotated, converted
+#include "posenc/cache/backward.h"      // its gradients: of keys, values and the norm's weight
+#include "posenc/cache/quantised.h"     // what a quantised KV cache is made of
 #include "posenc/cache/reuse.h"         // may a layer's cache be moved, spliced, merged, shared
 #include "posenc/cache/study_cache.h"   // a model's cache: sizes, verdicts, simulated shifts
 #include "posenc/cache/view.h"          // a cache whose tokens move without touching a key
-#include "posenc/cache/quantised.h"     // what a quantised KV cache is made of
 #include "posenc/compare.h"             // what differs between two plans, and what follows
 #include "posenc/convert.h"             // a checkpoint's q and k projections to the other pairing
 #include "posenc/diagnose.h"            // what a port's rotation did

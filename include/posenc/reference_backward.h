@@ -1,5 +1,5 @@
-// The float64 reference of attention's backward pass: reverse mode of the equation of reference_attend.h, a query and a
-// key at a time.
+// The float64 reference of backward passes, first of attention's: reverse mode of the equation of reference_attend.h, a
+// query and a key at a time.
 //
 //   D_i   = dL/do_i . o_i                                        o: without what an inverse rotation makes of it
 //   dz_ij = p_ij (do_i . v'_ij - D_i) + exp(z_ij - lse_i) dlse_i        v': v_j with its value terms
@@ -20,6 +20,7 @@
 
 #include "posenc/attend_backward.h"
 #include "posenc/attention.h"
+#include "posenc/cache.h"
 #include "posenc/export.h"
 #include "posenc/feature_map.h"
 #include "posenc/plan.h"
@@ -80,5 +81,24 @@ struct AttendLinearBackwardArgs {
 // what attend_linear refuses, and for gradients that do not fit. False where keep_going returned false: nothing is
 // written then.
 [[nodiscard]] POSENC_API bool attend_linear_backward(const LayerPlan& layer, const AttendLinearBackwardArgs& args);
+
+// Of reference::normalise (reference.h), the norm of keys: y = n weight + bias, n = x / r, r^2 = sum(x^2) / c +
+// epsilon, x less its mean for `layer`, c the channels, or 1 for l2.
+//
+//   dn = dy weight      dweight = sum dy n      dbias = sum dy      dr = - sum(dn x) / r^2
+//   dx = dn / r + dr x / (c r),   less its mean for `layer`
+struct NormaliseBackwardArgs {
+  ConstTensorView x{};      // as normalise is given it
+  ConstTensorView d_out{};  // dL / d out, of its shape, any dtype
+  KeyNorm norm{};
+
+  // Written: f64, each of the shape of what it is the gradient of; each may be omitted.
+  TensorView d_x{};
+  TensorView d_weight{};
+  TensorView d_bias{};
+};
+
+// Throws Error, before anything is written, for tensors that do not fit.
+POSENC_API void normalise_backward(const NormaliseBackwardArgs& args);
 
 }  // namespace posenc::inline v0_2::reference

@@ -1,5 +1,5 @@
 // posenc_rotate_into_cache of posenc/c.h: QK norm, RoPE and the store into a contiguous or paged KV cache, cache.h, for
-// C.
+// C; and its backward pass, cache/backward.h.
 #include "posenc/cache.h"
 
 #include <optional>
@@ -7,13 +7,15 @@
 
 #include "c/arguments.h"
 #include "c/status.h"
+#include "posenc/cache/backward.h"
 
 namespace posenc::c {
 namespace {
 
 // A plan's QkNorm has the same facts, but a caller in C may have a norm without a plan: so they are members of the
 // args.
-std::optional<KeyNorm> norm_of(const char* where, const posenc_cache_args& given) {
+template <typename Args>
+std::optional<KeyNorm> norm_of(const char* where, const Args& given) {
   if (given.norm == POSENC_NO_NORM) return {};
   if (given.norm < POSENC_NO_NORM || given.norm > POSENC_LAYER_NORM) {
     throw Error(where, {"norm", "be POSENC_NO_NORM, _RMS_NORM, _L2_NORM or _LAYER_NORM", std::to_string(given.norm)});
@@ -58,6 +60,32 @@ posenc_status posenc_rotate_into_cache(const posenc_cache_args* args) {
          .cu_seqlens = c::list(kWhere, "cu_seqlens", given.cu_seqlens, given.cu_seqlens_count),
          .tables = tables,
          .parallel = c::parallel_of(given.threads, given.executor)});
+  });
+}
+
+posenc_status posenc_rotate_into_cache_backward(const posenc_cache_backward_args* args) {
+  return c::guarded([&]() -> posenc_status {
+    constexpr const char* kWhere = "posenc_rotate_into_cache_backward";
+    const posenc_cache_backward_args& given = c::sized(kWhere, "args", args);
+    const auto tables = c::tables_of(kWhere, given.tables, given.tables_count);
+    const bool done = posenc::rotate_into_cache_backward(
+        {.d_k_cache = c::view(kWhere, "d_k_cache", given.d_k_cache),
+         .d_v_cache = c::view(kWhere, "d_v_cache", given.d_v_cache),
+         .k = c::view(kWhere, "k", given.k),
+         .positions = c::positions_of(kWhere, "positions", given.positions),
+         .table = c::table_of(given.table),
+         .norm = c::norm_of(kWhere, given),
+         .slots = c::list(kWhere, "slots", given.slots, given.slots_count),
+         .cu_seqlens = c::list(kWhere, "cu_seqlens", given.cu_seqlens, given.cu_seqlens_count),
+         .tables = tables,
+         .d_k = c::view(kWhere, "d_k", given.d_k),
+         .d_v = c::view(kWhere, "d_v", given.d_v),
+         .d_norm_weight = c::view(kWhere, "d_norm_weight", given.d_norm_weight),
+         .d_norm_bias = c::view(kWhere, "d_norm_bias", given.d_norm_bias),
+         .parallel = c::parallel_of(given.threads, given.executor),
+         .keep_going = c::keep_going_of(given.keep_going, given.keep_going_context)});
+    if (done) return POSENC_OK;
+    return c::keep(POSENC_CANCELLED, "[posenc_rotate_into_cache_backward] keep_going returned false");
   });
 }
 

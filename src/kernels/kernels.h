@@ -4,7 +4,7 @@
 //   AngleRows    cos and sin of positions          angles_loop.h
 //   RotateRows   RoPE on q and k                   rotate_loop.h
 //   ConvertRows  f32, f16, bf16 into each other    convert_loop.h
-//   NormRows     RMSNorm, LayerNorm, L2            norm_loop.h
+//   NormRows     RMSNorm, LayerNorm, L2, gradients norm_loop.h
 //   InputRows    positions' rows into embeddings   input_loop.h
 //   attention    tiles of scores                   attention.h, pairs.h
 //   codes        quantised KV caches               codes.h
@@ -99,6 +99,15 @@ struct NormRows {
 };
 constexpr int kSums = 4;
 
+// The transpose of a norm, in place: of its rows x and of what a loss gives of their results, what it gives of x.
+struct NormBackwardRows {
+  NormRows norm;              // x: as before the norm; becomes the rows without weight and bias. bias is not read
+  float* d = nullptr;         // rows like x: of the results, becomes that of x
+  float* d_weight = nullptr;  // [count] of row 0, added to; null: not asked for
+  float* d_bias = nullptr;    // likewise
+  std::int64_t sums_row = 0;  // from a row's d_weight and d_bias to those of the next; 0: all add to the same
+};
+
 // Rows of `count` channels: to = (multiplier from + types) + positions, or times positions, in f32, each step rounded,
 // then once to `element`. `to` is `from` with its stride, or does not overlap it. Strides in elements.
 struct InputRows {
@@ -121,6 +130,7 @@ struct KernelTable {
   void (*rotate)(const RotateRows& rows) noexcept;
   void (*convert)(const ConvertRows& rows) noexcept;
   void (*normalise)(const NormRows& rows) noexcept;
+  void (*normalise_backward)(const NormBackwardRows& rows) noexcept;
   void (*input)(const InputRows& rows) noexcept;
   const AttentionKernels* attention;
   const CodeKernels* codes;
@@ -147,6 +157,11 @@ void normalise_scalar(const NormRows& rows) noexcept;
 void normalise_avx2(const NormRows& rows) noexcept;
 void normalise_avx512(const NormRows& rows) noexcept;
 void normalise_neon(const NormRows& rows) noexcept;
+
+void normalise_backward_scalar(const NormBackwardRows& rows) noexcept;
+void normalise_backward_avx2(const NormBackwardRows& rows) noexcept;
+void normalise_backward_avx512(const NormBackwardRows& rows) noexcept;
+void normalise_backward_neon(const NormBackwardRows& rows) noexcept;
 
 void input_scalar(const InputRows& rows) noexcept;
 void input_avx2(const InputRows& rows) noexcept;

@@ -4,7 +4,9 @@
 //   LayerNorm  (x - mean(x)) / sqrt(var(x) + epsilon) * weight + bias        arXiv 1607.06450
 //   L2         x / sqrt(sum(x^2) + epsilon) * weight
 //
-// Reference: src/reference/normalise.cpp. Caller: src/cpu/cache/cache_rows.h.
+// and what a loss gives of their inputs and weights, from what it gives of their results (docs/training.md).
+//
+// Reference: src/reference/normalise.cpp, normalise_backward.cpp. Callers: src/cpu/cache/cache_rows.h, key_gradients.h.
 //
 // A row passes several times, out of L1. The order of a sum depends on the length of the row and on V alone, so a row's
 // result does not depend on its neighbours.
@@ -15,19 +17,19 @@
 
 namespace posenc::kernels {
 
-// sum = step(sum, x) over the elements of a row, which come in registers; zeros fill the last.
+// sum = step(sum, i, part) over the registers of a row, the last of them in part.
 template <class V, class Step>
-double sum_of(const float* x, std::int64_t count, Step step) noexcept {
+double sum_of(std::int64_t count, Step step) noexcept {
   typename V::Floats sums[kSums];
   for (auto& sum : sums) sum = V::all(0.0F);
   std::int64_t i = 0;
   for (; i + kSums * V::kLanes <= count; i += kSums * V::kLanes) {
 #pragma GCC unroll 4
-    for (int k = 0; k < kSums; ++k) sums[k] = step(sums[k], V::load(x + i + k * V::kLanes, All{}));
+    for (int k = 0; k < kSums; ++k) sums[k] = step(sums[k], i + k * V::kLanes, All{});
   }
   int next = 0;
-  for (; i + V::kLanes <= count; i += V::kLanes, ++next) sums[next] = step(sums[next], V::load(x + i, All{}));
-  if (i < count) sums[next] = step(sums[next], V::load(x + i, Some{count - i}));
+  for (; i + V::kLanes <= count; i += V::kLanes, ++next) sums[next] = step(sums[next], i, All{});
+  if (i < count) sums[next] = step(sums[next], i, Some{count - i});
 
   static_assert(kSums == 4 && V::kLanes % 2 == 0);
   float lanes[V::kLanes];
@@ -55,7 +57,16 @@ void change_each(float* x, std::int64_t count, F f) noexcept {
 template <class V>
 double sum(const float* x, std::int64_t count) noexcept {
   using Floats = typename V::Floats;
-  return sum_of<V>(x, count, [](Floats total, Floats a) noexcept { return V::add(total, a); });
+  return sum_of<V>(
+      count, [x](Floats total, std::int64_t i, auto part) noexcept { return V::add(total, V::load(x + i, part)); });
+}
+
+// The sum of a[i] b[i], likewise.
+template <class V>
+double dot(const float* a, const float* b, std::int64_t count) noexcept {
+  return sum_of<V>(count, [a, b](typename V::Floats total, std::int64_t i, auto part) noexcept {
+    return V::fma(V::load(a + i, part), V::load(b + i, part), total);
+  });
 }
 
 template <class V>
@@ -72,6 +83,13 @@ void centre(float* x, std::int64_t count) noexcept {
   subtract<V>(x, count, static_cast<float>(sum<V>(x, count) / n));
 }
 
+// x less its mean (LayerNorm); what is to be multiplied with it, in double up to its one rounding.
+template <class V>
+float norm_factor(const NormRows& r, float* x) noexcept {
+  if (r.centred) centre<V>(x, r.count);
+  return static_cast<float>(1.0 / __builtin_sqrt(dot<V>(x, x, r.count) / r.divisor + r.epsilon));
+}
+
 // Mean (LayerNorm), sum of squares, factor in double, then weight and bias in one pass.
 //
 //   x -> (x - mean) / sqrt(sum((x - mean)^2) / divisor + epsilon) * weight + bias      divisor: count, or 1 for L2
@@ -79,9 +97,7 @@ template <class V>
 void normalise_row(const NormRows& r, std::int64_t row) noexcept {
   using Floats = typename V::Floats;
   float* const x = r.x + row * r.count;
-  if (r.centred) centre<V>(x, r.count);
-  const double squares = sum_of<V>(x, r.count, [](Floats total, Floats a) noexcept { return V::fma(a, a, total); });
-  const Floats factor = V::all(static_cast<float>(1.0 / __builtin_sqrt(squares / r.divisor + r.epsilon)));
+  const Floats factor = V::all(norm_factor<V>(r, x));
   if (r.weight == nullptr) {
     change_each<V>(x, r.count, [factor](Floats a, std::int64_t, auto) noexcept { return V::mul(a, factor); });
     return;
@@ -99,10 +115,53 @@ void normalise_row(const NormRows& r, std::int64_t row) noexcept {
   });
 }
 
-// The entry of KernelTable::normalise.
+// sums[i] = add(sums[i], i, part)
+template <class V, class Add>
+void add_each(float* sums, std::int64_t count, Add add) noexcept {
+  if (sums == nullptr) return;
+  change_each<V>(sums, count, add);
+}
+
+// With n = factor (x - mean) and g = d weight, less its mean too where x is:
+//
+//   d_weight += d n      d_bias += d      d -> factor (g - n sum(g n) / divisor)
+template <class V>
+void normalise_backward_row(const NormBackwardRows& r, std::int64_t row) noexcept {
+  using Floats = typename V::Floats;
+  const NormRows& norm = r.norm;
+  const std::int64_t count = norm.count;
+  float* const x = norm.x + row * count;
+  float* const d = r.d + row * count;
+  const float factor = norm_factor<V>(norm, x);
+  change_each<V>(x, count, [f = V::all(factor)](Floats a, std::int64_t, auto) noexcept { return V::mul(a, f); });
+  const std::int64_t own = row * r.sums_row;
+  add_each<V>(r.d_weight == nullptr ? nullptr : r.d_weight + own, count,
+              [x, d](Floats sum, std::int64_t i, auto part) noexcept {
+                return V::fma(V::load(d + i, part), V::load(x + i, part), sum);
+              });
+  add_each<V>(r.d_bias == nullptr ? nullptr : r.d_bias + own, count,
+              [d](Floats sum, std::int64_t i, auto part) noexcept { return V::add(sum, V::load(d + i, part)); });
+  if (norm.weight != nullptr) {
+    const float* const weight = norm.weight + row * norm.weight_row;
+    change_each<V>(d, count, [weight](Floats a, std::int64_t i, auto part) noexcept {
+      return V::mul(a, V::load(weight + i, part));
+    });
+  }
+  if (norm.centred) centre<V>(d, count);
+  const Floats along = V::all(static_cast<float>(dot<V>(d, x, count) / norm.divisor));
+  change_each<V>(d, count, [x, along, f = V::all(-factor)](Floats g, std::int64_t i, auto part) noexcept {
+    return V::mul(f, V::fms(V::load(x + i, part), along, g));
+  });
+}
+
+// The entries of KernelTable::normalise and normalise_backward.
 template <class V>
 void normalise(const NormRows& r) noexcept {
   for (std::int64_t row = 0; row < r.rows; ++row) normalise_row<V>(r, row);
+}
+template <class V>
+void normalise_backward(const NormBackwardRows& r) noexcept {
+  for (std::int64_t row = 0; row < r.norm.rows; ++row) normalise_backward_row<V>(r, row);
 }
 
 }  // namespace posenc::kernels

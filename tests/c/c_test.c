@@ -399,6 +399,34 @@ static void cache(void) {
   EXPECT(fabs(second[1] - (5 * cos(3.5) - 12 * sin(3.5)) / 13) <= stored);
   EXPECT(memcmp(v_cache + 3 * kDim, v, kDim * sizeof *v) == 0);
   EXPECT(memcmp(v_cache + kDim, v + kDim, kDim * sizeof *v) == 0);
+  // What came of the second key moves with the key's length alone: none of its gradient passes the norm.
+  float d_k[2 * kDim];
+  posenc_cache_backward_args back = POSENC_CACHE_BACKWARD_ARGS_INIT;
+  back.d_k_cache = args.k_cache;
+  back.d_v_cache = args.v_cache;
+  back.k = args.k;
+  back.positions = args.positions;
+  back.table = table;
+  back.norm = POSENC_L2_NORM;
+  back.epsilon = 0.0;
+  back.slots = slots;
+  back.slots_count = 2;
+  back.d_k = heads(d_k, 2, 1, kDim);
+  float d_v[2 * kDim];
+  back.d_v = heads(d_v, 2, 1, kDim);
+  EXPECT(posenc_rotate_into_cache_backward(&back) == POSENC_OK);
+  // Of y = R k / |k|, the gradient of |y|^2 / 2: 0, but for what y was off, its rotation back and two products.
+  for (int i = 0; i < 2 * kDim; ++i) EXPECT(fabs(d_k[i]) <= 4 * stored);
+  EXPECT(memcmp(d_v, v, sizeof v) == 0);
+  back.norm = POSENC_NO_NORM;
+  EXPECT(posenc_rotate_into_cache_backward(&back) == POSENC_OK);
+  EXPECT(fabs(d_k[0] - 0.6) <= 2 * stored && fabs(d_k[2] - 0.8) <= 2 * stored);
+  back.d_norm_weight = rows(d_v, 1, kDim);
+  EXPECT_ERROR(posenc_rotate_into_cache_backward(&back), POSENC_WRONG_ARGUMENT,
+               "[rotate_into_cache_backward] d_norm_weight must be omitted, since the call has no such tensor but is "
+               "given");
+  back.size = 8;
+  EXPECT(posenc_rotate_into_cache_backward(&back) == POSENC_WRONG_ARGUMENT);
   args.norm = 9;
   EXPECT_ERROR(posenc_rotate_into_cache(&args), POSENC_WRONG_ARGUMENT,
                "[posenc_rotate_into_cache] norm must be POSENC_NO_NORM, _RMS_NORM, _L2_NORM or _LAYER_NORM but is 9");

@@ -92,7 +92,8 @@ def read(*patterns):
 
 
 C_HEADERS = ("c.h", "c_porting.h", "cache/c_quantised.h", "gradients/c.h")
-headers = [path for path in sorted((root / "include/posenc").glob("*.h")) if path.name not in C_HEADERS]
+of_c = {root / "include/posenc" / name for name in (*C_HEADERS, "cache/c.h", "distributed/c.h")}
+headers = [path for path in sorted((root / "include/posenc").rglob("*.h")) if path not in of_c]
 sources = {"C++": "\n".join(path.read_text(encoding="utf-8") for path in headers),
            "C": read(*(f"include/posenc/{name}" for name in C_HEADERS)),
            "CLI": read("tools/posenc/**/*.cpp"),

@@ -1,6 +1,12 @@
 // Tolerances of derivatives: as in tolerances.h, a formula with its derivation each.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
 #include "support/tolerances.h"
 
 namespace posenc::test {
@@ -57,6 +63,70 @@ inline double reordered_gradient(std::int64_t terms, double largest) {
 inline double linear_gradient(double sensitivity, double largest, const GradientSizes& sizes, double features) {
   const double roundings = std::sqrt(sizes.channels) + std::sqrt(sizes.length) + 12 + 2 * features;
   return roundings * kFloatRounding * (sensitivity + largest);
+}
+
+// ---- Keys out of a cache (src/kernels/norm_loop.h) ----
+
+// The errors of dx = f (g - n s), s = sum(g n) / divisor, g = d weight, less its mean for `layer`; x, its normalised n
+// and d with errors of their own.
+//   The factor f: an error of it is one of every n, so that none of those, relatively, is smaller.
+//   g: weight + 1 is rounded, and the product. Less its mean: as in normalised_errors.
+//   s: what g and n are off, each times the other; its roundings as in normalised_errors, of |g n|; one to float.
+//   One rounding of g - n s, one of f, one of the last product. Products of two errors are below 2^-10 of them.
+inline std::vector<double> norm_gradient_errors(const Row& x, const Row& n, const Row& d, const QkNorm& norm,
+                                                double epsilon, const std::vector<double>& weight, double lanes) {
+  const std::size_t count = x.values.size();
+  const auto channels = static_cast<double>(count);
+  const double roundings = std::ceil(channels / (4 * lanes)) + 2;
+  const bool centred = norm.kind == QkNorm::Kind::layer;
+  const double divisor = norm.kind == QkNorm::Kind::l2 ? 1.0 : channels;
+  double mean = 0.0;
+  for (const double y : x.values) mean += centred ? y / channels : 0.0;
+  double squares = 0.0;
+  for (const double y : x.values) squares += (y - mean) * (y - mean);
+  const double factor = 1 / std::sqrt(squares / divisor + epsilon);
+  double factor_error = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < count; ++i) factor_error = std::min(factor_error, n.errors[i] / std::abs(n.values[i]));
+
+  Row g;
+  double g_mean = 0.0;
+  double g_mean_error = 0.0;
+  for (std::size_t i = 0; i < count; ++i) {
+    g.values.push_back(d.values[i] * weight[i]);
+    g.errors.push_back(std::abs(weight[i]) * d.errors[i] + 2 * std::abs(g.values[i]) * kFloatRounding);
+    g_mean += centred ? g.values[i] / channels : 0.0;
+    g_mean_error += centred ? g.errors[i] / channels : 0.0;
+  }
+  double deviations = 0.0;
+  for (double& y : g.values) {
+    y -= g_mean;
+    deviations += y * y / channels;
+  }
+  double sum = 0.0;
+  double sum_error = 0.0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (centred) {
+      g.errors[i] += g_mean_error + (2 * std::abs(g.values[i]) + roundings * std::sqrt(deviations)) * kFloatRounding;
+    }
+    const double product = std::abs(g.values[i] * n.values[i]);
+    sum += g.values[i] * n.values[i] / divisor;
+    sum_error += (g.errors[i] * std::abs(n.values[i]) + std::abs(g.values[i]) * n.errors[i] +
+                  roundings * product * kFloatRounding) /
+                 divisor;
+  }
+  sum_error += std::abs(sum) * kFloatRounding;
+  std::vector<double> out;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double rest = std::abs(g.values[i] - n.values[i] * sum);
+    const double off = g.errors[i] + std::abs(n.values[i]) * sum_error + std::abs(sum) * n.errors[i];
+    out.push_back(factor * (off + rest * (factor_error + 3 * kFloatRounding)) * (1 + 0x1p-10));
+  }
+  return out;
+}
+
+// A norm's weight gradient: the sum of d n over tokens and heads, at most 64 of them one after another in f32.
+inline double weight_gradient_error(double products, double errors, double tokens) {
+  return errors + (std::min(tokens, 64.0) * kFloatRounding + 64 * kDoubleRounding) * products;
 }
 
 }  // namespace posenc::test

@@ -1,5 +1,5 @@
-// Backward passes in C, by the conventions of c.h, which includes this: of attention, of linear attention and of the
-// input stage.
+// Backward passes in C, by the conventions of c.h, which includes this: of attention, of linear attention, of the input
+// stage and of keys and values on their way into a cache.
 #ifndef POSENC_C_GRADIENTS_H
 #define POSENC_C_GRADIENTS_H
 // NOLINTBEGIN(readability-identifier-naming): C has its own style
@@ -146,6 +146,43 @@ typedef struct posenc_add_input_backward_args {
   { .size = sizeof(posenc_add_input_backward_args) }
 
 POSENC_API posenc_status posenc_add_input_backward(const posenc_add_input_backward_args* args);
+
+// ---- Keys and values into a cache ----
+
+// Members are those of CacheBackwardArgs in cache/backward.h; of the norm as in posenc_cache_args.
+typedef struct posenc_cache_backward_args {
+  size_t size;
+  posenc_tensor d_k_cache;  // of the shape of what posenc_rotate_into_cache wrote
+  posenc_tensor d_v_cache;  // omitted together with d_v
+  posenc_tensor k;
+  posenc_positions positions;
+  const posenc_table* table;  // NULL: keys were not rotated
+  const posenc_table* const* tables;
+  int64_t tables_count;
+  posenc_norm norm;
+  int32_t norm_after;
+  int32_t norm_over_all_heads;
+  int32_t weight_plus_one;
+  double epsilon;
+  posenc_tensor norm_weight;
+  posenc_tensor norm_bias;
+  const int64_t* slots;  // [tokens]
+  int64_t slots_count;
+  const int32_t* cu_seqlens;
+  int64_t cu_seqlens_count;
+  posenc_tensor d_k;  // written, as all that follow; each may be omitted
+  posenc_tensor d_v;
+  posenc_tensor d_norm_weight;
+  posenc_tensor d_norm_bias;
+  int32_t (*keep_going)(void* keep_going_context);  // as for posenc_attend
+  void* keep_going_context;
+  int64_t threads;  // at most so many; 0: all
+  posenc_executor executor;
+} posenc_cache_backward_args;
+#define POSENC_CACHE_BACKWARD_ARGS_INIT \
+  { .size = sizeof(posenc_cache_backward_args), .epsilon = 1e-6 }
+
+POSENC_API posenc_status posenc_rotate_into_cache_backward(const posenc_cache_backward_args* args);
 
 #ifdef __cplusplus
 }

@@ -5,66 +5,9 @@
 #include "cpu/cache/cache_rows.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace posenc::cpu {
 namespace {
-
-const void* moved(const void* p, std::int64_t bytes) { return static_cast<const char*>(p) + bytes; }
-void* moved(void* p, std::int64_t bytes) { return static_cast<char*>(p) + bytes; }
-
-// `count` elements of each of some heads.
-struct Heads {
-  kernels::Element element;
-  std::int64_t element_bytes;
-  std::int64_t head;  // stride
-};
-constexpr Heads in_scratch(std::int64_t head_dim) { return {kernels::Element::f32, sizeof(float), head_dim}; }
-
-// By the conversion kernel where the dtypes differ, else as bytes: in one copy where the heads are adjacent on both
-// sides.
-void move_heads(const kernels::KernelTable& kernels, const Heads& from_heads, const void* from, const Heads& to_heads,
-                void* to, std::int64_t heads, std::int64_t count) {
-  if (from_heads.element != to_heads.element) {
-    kernels.convert({.from_element = from_heads.element,
-                     .to_element = to_heads.element,
-                     .rows = heads,
-                     .count = count,
-                     .from = from,
-                     .from_row = from_heads.head,
-                     .to = to,
-                     .to_row = to_heads.head});
-    return;
-  }
-  const std::int64_t bytes = from_heads.element_bytes;
-  if (from_heads.head == count && to_heads.head == count) {
-    std::memcpy(to, from, static_cast<std::size_t>(heads * count * bytes));
-    return;
-  }
-  for (std::int64_t h = 0; h < heads; ++h) {
-    std::memcpy(moved(to, h * to_heads.head * bytes), moved(from, h * from_heads.head * bytes),
-                static_cast<std::size_t>(count * bytes));
-  }
-}
-
-Heads read_heads(const HeadsView& x) { return {x.element, x.element_bytes, x.from_strides.head}; }
-Heads written_heads(const HeadsView& x) { return {x.element, x.element_bytes, x.to_strides.head}; }
-
-// Head 0 of a row of k or v, counted through the batch.
-const void* row_of(const HeadsView& x, const RotateCall& call, std::int64_t row) {
-  const RowOfBatch at = row_of_batch(call, row);
-  const std::int64_t elements = at.member * x.from_strides.batch + at.row * x.from_strides.row;
-  return moved(x.from, elements * x.element_bytes);
-}
-
-// Head 0 of a slot. In a paged cache a slot is block * block_size + place in the block.
-void* place_of(const HeadsView& cache, std::int64_t slot) {
-  std::int64_t elements = slot * cache.to_strides.row;
-  if (cache.block_size > 0) {
-    elements = slot / cache.block_size * cache.to_strides.batch + slot % cache.block_size * cache.to_strides.row;
-  }
-  return moved(cache.to, elements * cache.element_bytes);
-}
 
 // Scales, or zeros, of head 0 of a slot.
 float* numbers_of(const CodesView& codes, const Places& numbers, std::int64_t slot) {
@@ -91,10 +34,6 @@ void encode_heads(const kernels::KernelTable& kernels, const CodesView& codes, s
                          .zero = at_head(codes.zeros),
                          .zero_row = codes.zeros.head_stride,
                          .fixed_scale = codes.fixed_scale});
-}
-
-std::int64_t size_of(const ConstTensorView& x) {
-  return x.empty() ? 0 : x.rank == 1 ? x.shape[0] : x.shape[0] * x.shape[1];
 }
 
 // Floats that the norm's weights and biases take.
@@ -136,23 +75,12 @@ CacheRows::CacheRows(const CacheArgs& args, const CacheCall& call, const kernels
       heads_(scratch_floats(args, call, kValues)),
       weights_(weights_of(args)) {
   if (!args.norm) return;
-  weight_ = as_floats(args.norm->weight, args.norm->weight_plus_one, weights_.data());
-  bias_ = as_floats(args.norm->bias, false, weights_.data() + size_of(args.norm->weight));
+  weight_ = as_floats(kernels, args.norm->weight, args.norm->weight_plus_one, weights_.data());
+  bias_ = as_floats(kernels, args.norm->bias, false, weights_.data() + size_of(args.norm->weight));
 }
 
 bool CacheRows::allocates(const CacheArgs& args, const CacheCall& call) noexcept {
   return scratch_floats(args, call, kValues) > kValues || weights_of(args) > kValues;
-}
-
-// Null for no tensor; the tensor itself where its elements are what is wanted.
-const float* CacheRows::as_floats(const ConstTensorView& x, bool plus_one, float* out) const {
-  if (x.empty()) return nullptr;
-  if (x.dtype == DType::f32 && !plus_one) return static_cast<const float*>(x.data);
-  const std::int64_t count = size_of(x);
-  const Heads from{element_of(x.dtype), bytes_of(x.dtype), count};
-  move_heads(kernels_, from, x.data, in_scratch(count), out, 1, count);
-  if (plus_one) std::for_each(out, out + count, [](float& w) { w += 1.0F; });
-  return out;
 }
 
 // A slot of -1 is a token that is not stored (vLLM pads its batches so).
@@ -200,7 +128,8 @@ void CacheRows::store_keys(const void* from, std::int64_t slot, const float* con
     const std::int64_t heads = std::min(heads_at_once_, call_.k_cache.heads - first);
     move_heads(kernels_, read, moved(from, first * read.head * read.element_bytes), scratch, x, heads, head_dim);
     if (norm_first) normalise(first, heads);
-    if (cos != nullptr) rotate(kernels::Element::f32, x, head_dim, x, head_dim, heads, cos);
+    if (cos != nullptr)
+      rotate_heads(kernels_, call_.rotating, kernels::Element::f32, x, head_dim, x, head_dim, heads, cos);
     if (norm_last) normalise(first, heads);
     if (grouped != nullptr) {
       std::copy_n(x, heads * head_dim, grouped + first * head_dim);
@@ -219,7 +148,7 @@ void CacheRows::rotate_straight(const void* from, void* to, const float* const* 
   const Heads read = read_heads(call_.rows.tensors[1]);
   const Heads written = written_heads(call_.k_cache);
   const std::int64_t heads = call_.k_cache.heads;
-  rotate(read.element, from, read.head, to, written.head, heads, cos);
+  rotate_heads(kernels_, call_.rotating, read.element, from, read.head, to, written.head, heads, cos);
   const std::int64_t after = layout.first_channel + layout.dim;
   if (layout.first_channel > 0) move_heads(kernels_, read, from, written, to, heads, layout.first_channel);
   if (after < layout.head_dim) {
@@ -228,42 +157,8 @@ void CacheRows::rotate_straight(const void* from, void* to, const float* const* 
   }
 }
 
-// One row of RoPE. The scheme's channels begin at first_channel; those before and after are left alone.
-void CacheRows::rotate(kernels::Element element, const void* from, std::int64_t from_head, void* to,
-                       std::int64_t to_head, std::int64_t heads, const float* const* cos) const {
-  const RotaryLayout& layout = table_of(call_.rotating, 0).layout();
-  const std::int64_t bytes = layout.first_channel * (element == kernels::Element::f32 ? 4 : 2);
-  kernels_.rotate({.element = element,
-                   .rows = 1,
-                   .heads = heads,
-                   .pairs = layout.pairs(),
-                   .partner = layout.pairing == Pairing::half ? layout.pairs() : 0,
-                   .cos = cos,
-                   .sin_offset = layout.pairs(),
-                   .from = moved(from, bytes),
-                   .from_head = from_head,
-                   .to = moved(to, bytes),
-                   .to_head = to_head});
-}
-
-// Of the heads in scratch: one norm for each head, or one over all heads of the token, which heads_together() then
-// keeps together. A weight of all heads begins at the first head's part.
 void CacheRows::normalise(std::int64_t first_head, std::int64_t heads) {
-  const KeyNorm& norm = *args_.norm;
-  const std::int64_t head_dim = call_.head_dim;
-  const bool by_head = norm.scheme.over == QkNorm::Over::head;
-  const bool each_its_own = by_head && size_of(norm.weight) > head_dim;
-  const std::int64_t count = by_head ? head_dim : heads * head_dim;
-  const std::int64_t skipped = each_its_own ? first_head * head_dim : 0;
-  kernels_.normalise({.rows = by_head ? heads : 1,
-                      .count = count,
-                      .x = heads_.data(),
-                      .centred = norm.scheme.kind == QkNorm::Kind::layer,
-                      .divisor = norm.scheme.kind == QkNorm::Kind::l2 ? 1.0 : static_cast<double>(count),
-                      .epsilon = norm.epsilon,
-                      .weight = weight_ == nullptr ? nullptr : weight_ + skipped,
-                      .bias = bias_ == nullptr ? nullptr : bias_ + skipped,
-                      .weight_row = each_its_own ? head_dim : 0});
+  kernels_.normalise(norm_rows(*args_.norm, first_head, heads, call_.head_dim, heads_.data(), weight_, bias_));
 }
 
 }  // namespace posenc::cpu

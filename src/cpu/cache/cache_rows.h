@@ -6,6 +6,7 @@
 
 #include "cpu/attend/scratch.h"
 #include "cpu/cache/check_cache.h"
+#include "cpu/cache/row_heads.h"
 #include "kernels/kernels.h"
 #include "posenc/cache.h"
 
@@ -26,14 +27,11 @@ class CacheRows {
   // Floats of scratch on the stack, for the heads and for the weights each; more comes from the heap.
   static constexpr std::int64_t kValues = 8192;  // 32 KiB: 64 heads of 128
 
-  // All heads of one key, from k to its slot in the cache. `to_head` and `from_head` below are strides in elements.
+  // All heads of one key, from k to its slot in the cache.
   void store_keys(const void* from, std::int64_t slot, const float* const* cos, float* grouped);
   void store_values(const void* from, std::int64_t slot);
-  void rotate(kernels::Element element, const void* from, std::int64_t from_head, void* to, std::int64_t to_head,
-              std::int64_t heads, const float* const* cos) const;
   void rotate_straight(const void* from, void* to, const float* const* cos) const;
   void normalise(std::int64_t first_head, std::int64_t heads);
-  const float* as_floats(const ConstTensorView& x, bool plus_one, float* out) const;
 
   const CacheArgs& args_;
   const CacheCall& call_;

@@ -38,14 +38,15 @@ std::vector<std::string> processor_features() {
 }
 
 std::vector<IsaKernels> runnable_kernels() {
-  std::vector<IsaKernels> out{
-      {Isa::scalar,
-       {kernels::angles_scalar, kernels::rotate_scalar, kernels::convert_scalar, kernels::normalise_scalar,
-        kernels::input_scalar, &kernels::attention_scalar, &kernels::codes_scalar}}};
+  std::vector<IsaKernels> out{{Isa::scalar,
+                               {kernels::angles_scalar, kernels::rotate_scalar, kernels::convert_scalar,
+                                kernels::normalise_scalar, kernels::normalise_backward_scalar, kernels::input_scalar,
+                                &kernels::attention_scalar, &kernels::codes_scalar}}};
   if (has(kFeatures.front())) {
     out.push_back({Isa::neon,
                    {kernels::angles_neon, kernels::rotate_neon, kernels::convert_neon, kernels::normalise_neon,
-                    kernels::input_neon, &kernels::attention_neon, &kernels::codes_neon, nullptr, true}});
+                    kernels::normalise_backward_neon, kernels::input_neon, &kernels::attention_neon,
+                    &kernels::codes_neon, nullptr, true}});
   }
   return out;
 }

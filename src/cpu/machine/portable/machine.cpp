@@ -10,7 +10,8 @@ std::vector<std::string> processor_features() { return {}; }
 std::vector<IsaKernels> runnable_kernels() {
   return {{Isa::scalar,
            {kernels::angles_scalar, kernels::rotate_scalar, kernels::convert_scalar, kernels::normalise_scalar,
-            kernels::input_scalar, &kernels::attention_scalar, &kernels::codes_scalar}}};
+            kernels::normalise_backward_scalar, kernels::input_scalar, &kernels::attention_scalar,
+            &kernels::codes_scalar}}};
 }
 
 }  // namespace posenc::cpu

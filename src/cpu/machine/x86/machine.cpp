@@ -98,15 +98,32 @@ bool are_tiles_wanted() {
 
 kernels::KernelTable kernels_of(Isa isa) {
   if (isa == Isa::scalar) {
-    return {kernels::angles_scalar, kernels::rotate_scalar,     kernels::convert_scalar, kernels::normalise_scalar,
-            kernels::input_scalar,  &kernels::attention_scalar, &kernels::codes_scalar};
+    return {kernels::angles_scalar,
+            kernels::rotate_scalar,
+            kernels::convert_scalar,
+            kernels::normalise_scalar,
+            kernels::normalise_backward_scalar,
+            kernels::input_scalar,
+            &kernels::attention_scalar,
+            &kernels::codes_scalar};
   }
   if (isa == Isa::avx2) {
-    return {kernels::angles_avx2, kernels::rotate_avx2,     kernels::convert_avx2, kernels::normalise_avx2,
-            kernels::input_avx2,  &kernels::attention_avx2, &kernels::codes_avx2};
+    return {kernels::angles_avx2,
+            kernels::rotate_avx2,
+            kernels::convert_avx2,
+            kernels::normalise_avx2,
+            kernels::normalise_backward_avx2,
+            kernels::input_avx2,
+            &kernels::attention_avx2,
+            &kernels::codes_avx2};
   }
-  kernels::KernelTable table{kernels::angles_avx512,    kernels::rotate_avx512, kernels::convert_avx512,
-                             kernels::normalise_avx512, kernels::input_avx512,  &kernels::attention_avx512,
+  kernels::KernelTable table{kernels::angles_avx512,
+                             kernels::rotate_avx512,
+                             kernels::convert_avx512,
+                             kernels::normalise_avx512,
+                             kernels::normalise_backward_avx512,
+                             kernels::input_avx512,
+                             &kernels::attention_avx512,
                              &kernels::codes_avx512};
   if (isa == Isa::avx512_bf16) table.pairs = &kernels::pairs_avx512;
   if (isa == Isa::amx) table.pairs = &kernels::pairs_amx;
