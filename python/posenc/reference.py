@@ -11,6 +11,7 @@ from ._posenc import _reference_grape as grape
 from ._posenc import _reference_grape_bias as grape_bias
 from ._posenc import _reference_grape_score as grape_score
 from ._posenc import _reference_normalise as normalise
+from ._posenc import _reference_normalise_backward as normalise_backward
 from ._posenc import _reference_path_score as path_score
 from ._posenc import _reference_pope_score as pope_score
 from ._posenc import _reference_relative_logit as relative_logit
@@ -33,6 +34,7 @@ __all__ = [
     "grape_bias",
     "grape_score",
     "normalise",
+    "normalise_backward",
     "path_score",
     "pope_score",
     "relative_logit",

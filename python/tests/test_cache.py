@@ -38,6 +38,43 @@ def test_norms():
         posenc.rotate_into_cache(k, k_cache=cache, slots=range(3), norm=posenc.QkNorm())
 
 
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_gradients_of_keys_values_and_norms(order):
+    k, d_k_cache = random((3, 2, 8)), random((10, 2, 8), 2)
+    d_v_cache, weight, bias = random((10, 1, 4), 3), random((2, 8), 4), random((2, 8), 5)
+    table, slots = posenc.make_table(ROPE, count=16), np.array([7, -1, 2])
+    norm = posenc.QkNorm(kind="layer", order=order)
+    of = dict(norm=norm, norm_weight=weight, norm_bias=bias, norm_epsilon=1e-5)
+    made = posenc.rotate_into_cache_backward(
+        k, d_k_cache=d_k_cache, d_v_cache=d_v_cache, slots=slots, table=table, positions=5, **of, d_norm_weight=True,
+        d_norm_bias=np.zeros((2, 8)),
+    )  # fmt: skip
+    d = d_k_cache[slots] * (slots >= 0)[:, None, None].astype(np.float32)
+    turn = dict(positions=5, direction="transpose")
+    x = posenc.reference.rotate(ROPE, k, positions=5) if order == "after" else k
+    if order == "before":
+        d = posenc.reference.rotate(ROPE, d, **turn)
+    wanted = posenc.reference.normalise_backward(x, d, norm, norm_epsilon=1e-5, norm_weight=weight, norm_bias=bias)
+    if order == "after":
+        wanted["d_x"] = posenc.reference.rotate(ROPE, wanted["d_x"], **turn)
+    assert made["d_k"].dtype == np.float32 and made["d_norm_bias"].dtype == np.float64
+    for name, other in (("d_k", "d_x"), ("d_norm_weight", "d_weight"), ("d_norm_bias", "d_bias")):
+        # Sums of 8 channels, and of two tokens, of numbers up to 4 or so, times a factor of 3 at most.
+        assert np.abs(made[name] - wanted[other]).max() <= 64 * 2.0**-24 * np.abs(wanted[other]).max(), name
+        assert np.abs(wanted[other]).max() > 0.1
+    assert np.array_equal(made["d_v"], d_v_cache[slots] * (slots >= 0)[:, None, None])
+    assert not made["d_k"][1].any()
+    assert set(posenc.rotate_into_cache_backward(k, d_k_cache=d_k_cache, slots=slots)) == {"d_k"}
+    with pytest.raises(ValueError, match=r"\[rotate_into_cache_backward\] d_norm_weight must be omitted"):
+        posenc.rotate_into_cache_backward(k, d_k_cache=d_k_cache, slots=slots, d_norm_weight=True)
+    with pytest.raises(ValueError, match=r"d_v_cache must be given where d_v is"):
+        posenc.rotate_into_cache_backward(k, d_k_cache=d_k_cache, slots=slots, d_v=np.zeros((3, 1, 4), np.float32))
+    with pytest.raises(ValueError, match=r"slots must have"):
+        posenc.rotate_into_cache_backward(k, d_k_cache=d_k_cache)
+    with pytest.raises(TypeError, match="other"):
+        posenc.rotate_into_cache_backward(k, d_k_cache=d_k_cache, slots=slots, other=1)
+
+
 def test_weights_for_the_other_pairing():
     weights = random((16, 4))
     before = weights.copy()

@@ -19,9 +19,9 @@ EXCEPTIONS = {
     # Structs that Python has as something more usual.
     **dict.fromkeys(
         (
-            "AddInputArgs AddInputBackwardArgs AttendArgs AttendBackwardArgs AttendLinearArgs AttendLinearBackwardArgs AttendPages AttendPart AttentionDumpArgs CacheArgs"
+            "AddInputArgs AddInputBackwardArgs AttendArgs AttendBackwardArgs AttendLinearArgs AttendLinearBackwardArgs AttendPages AttendPart AttentionDumpArgs CacheArgs CacheBackwardArgs"
             " CheckPortOptions CompareOptions ConvertArgs CostSizes DecayOptions DiagnoseArgs EmitOptions ExtendOptions Fope GrapeBias GrapePlane"
-            " GridSettings InputArgs KeyNorm LayerInputs LayerWeights MergeArgs NamedGradient NamedTensor NamedWeight Pages PermuteArgs Pope"
+            " GridSettings InputArgs KeyNorm LayerInputs LayerWeights MergeArgs NamedGradient NamedTensor NamedWeight NormaliseBackwardArgs Pages PermuteArgs Pope"
             " PrepareInputOptions PrepareOptions QueryKeyRows ReadOptions ReuseOptions RelativeLogits ReportOptions RerotateArgs RotateArgs RowPlaces ShardArgs ShardCostArgs TableGrid"
             " TableOptions TensorFileOptions VectorFileOptions VectorInputs WriteOptions"
         ).split(),

@@ -1,12 +1,14 @@
-// Keys and values on their way into a cache, and weights for the other pairing.
-// rotate_into_cache, permute_pairing and the order of channels behind it. Both write into the caller's arrays and make
-// none.
+// Keys and values on their way into a cache and back, and weights for the other pairing.
+// rotate_into_cache, rotate_into_cache_backward, permute_pairing and the order of channels behind it. All but gradients
+// is written into the caller's arrays.
 #include "arrays/arrays.h"
+#include "asked_gradients.h"
 #include "convert.h"
 #include "describe/describe_plan.h"
 #include "module.h"
 #include "norm_argument.h"
 #include "posenc/cache.h"
+#include "posenc/cache/backward.h"
 #include "posenc/pairing.h"
 #include "quantised.h"
 #include "rotate_arguments.h"
@@ -16,6 +18,16 @@
 
 namespace posenc::python {
 namespace {
+
+// Of d_v: tokens as k has them, heads and channels as the cache. Of shapes that do not fit, the library says so.
+std::vector<std::int64_t> shape_of_values(const CacheBackwardArgs& args) {
+  std::vector<std::int64_t> out = view_shape(args.k);
+  const ConstTensorView& cache = args.d_v_cache;
+  if (cache.rank < 3 || out.size() < 3) return out;
+  out[1] = cache.shape[static_cast<std::size_t>(cache.rank - 2)];
+  out.back() = cache.shape[static_cast<std::size_t>(cache.rank - 1)];
+  return out;
+}
 
 // k and v are read, the caches written. Ctrl-C ends it between rows: some are stored then.
 void cache_call(nb::handle k, nb::handle v, nb::handle k_cache, nb::handle v_cache, nb::handle slots, nb::handle table,
@@ -51,6 +63,61 @@ void cache_call(nb::handle k, nb::handle v, nb::handle k_cache, nb::handle v_cac
   args.isa = Convert<Isa>::from_python(isa, {where, "isa"});
   args.keep_going = SignalWatch();
   finish([&] { return rotate_into_cache(args); });
+}
+
+// k, and gradients of the cache, by their keywords; gradients come as a dict, new or the caller's own arrays.
+nb::object cache_backward_call(nb::handle k, nb::kwargs given_keywords) {
+  const char* where = "rotate_into_cache_backward";
+  nb::dict keywords;
+  keywords.update(given_keywords);
+  const ConstArray keys(given(k, {where, "k"}), {where, "k"});
+  const nb::object of_values = popped(keywords, "d_v_cache");
+  const ConstArray d_k_cache(popped(keywords, "d_k_cache"), {where, "d_k_cache"});
+  const ConstArray d_v_cache(of_values, {where, "d_v_cache"});
+  const Numbers<std::int64_t> rows(popped(keywords, "slots"), {where, "slots"});
+  const Numbers<std::int32_t> sequences(popped(keywords, "cu_seqlens"), {where, "cu_seqlens"});
+  nb::object positions = popped(keywords, "positions");
+  if (positions.is_none()) positions = nb::int_(0);
+  const PositionsArgument places(positions, {where, "positions"});
+  const nb::object table = popped(keywords, "table");
+  const std::optional<Tables> tables =
+      table.is_none() ? std::nullopt : std::optional<Tables>(std::in_place, table, Place{where, "table"});
+  const nb::object scheme = popped(keywords, "norm");
+  const nb::object epsilon = popped(keywords, "norm_epsilon");
+  const nb::object weight = popped(keywords, "norm_weight");
+  const nb::object bias = popped(keywords, "norm_bias");
+  const nb::object plus_one = popped(keywords, "weight_plus_one");
+  const NormArgument norm(
+      scheme, epsilon.is_none() ? KeyNorm{}.epsilon : Convert<double>::from_python(epsilon, {where, "norm_epsilon"}),
+      weight, bias, !plus_one.is_none() && Convert<bool>::from_python(plus_one, {where, "weight_plus_one"}), where);
+  CacheBackwardArgs args{.d_k_cache = d_k_cache.view(),
+                         .d_v_cache = d_v_cache.view(),
+                         .k = keys.view(),
+                         .positions = places.positions(),
+                         .norm = norm.norm,
+                         .slots = rows.span(),
+                         .cu_seqlens = sequences.span(),
+                         .keep_going = SignalWatch()};
+  if (tables) args.table = tables->one();
+  if (tables) args.tables = tables->many();
+  AskedGradients asked(where);
+  args.d_k = asked.take(keywords, "d_k", true, k, args.k.dtype, view_shape(args.k));
+  args.d_v = asked.take(keywords, "d_v", !of_values.is_none(), k, args.d_v_cache.dtype, shape_of_values(args));
+  const KeyNorm none{};
+  const KeyNorm& of = args.norm ? *args.norm : none;
+  // Of what is not there the library refuses a gradient, of whatever shape.
+  const auto shape_of = [](const ConstTensorView& x) {
+    return x.empty() ? std::vector<std::int64_t>{1} : view_shape(x);
+  };
+  args.d_norm_weight = asked.take(keywords, "d_norm_weight", false, k, DType::f32, shape_of(of.weight));
+  args.d_norm_bias = asked.take(keywords, "d_norm_bias", false, k, DType::f32, shape_of(of.bias));
+  const nb::object isa = popped(keywords, "isa");
+  const nb::object threads = popped(keywords, "threads");
+  require_empty(keywords, where);
+  if (!isa.is_none()) args.isa = Convert<Isa>::from_python(isa, {where, "isa"});
+  if (!threads.is_none()) args.parallel.threads = Convert<std::int64_t>::from_python(threads, {where, "threads"});
+  finish([&] { return rotate_into_cache_backward(args); });
+  return asked.result();
 }
 
 // In place; returns x itself, for calls within an expression. There is no keep_going: weights are permuted once.
@@ -97,6 +164,27 @@ void bind_cache(nb::module_& m) {
       "weighted. Each tensor is float32, float16 or bfloat16 of its own; caches may be Quantised. ValueError, before "
       "anything is written, for "
       "what does not fit.");
+  def(m,
+      {"def rotate_into_cache_backward(k: ArrayLike, *, d_k_cache: ArrayLike, d_v_cache: ArrayLike | None = None, "
+       "slots: IndicesLike, table: RotaryTable | collections.abc.Sequence[RotaryTable] | None = None, "
+       "positions: PositionsLike = 0, norm: QkNorm | None = None, norm_epsilon: float = 1e-6, "
+       "norm_weight: ArrayLike | None = None, norm_bias: ArrayLike | None = None, weight_plus_one: bool = False, "
+       "cu_seqlens: IndicesLike | None = None, d_k: bool | ArrayLike = True, d_v: bool | ArrayLike | None = None, "
+       "d_norm_weight: bool | ArrayLike = False, d_norm_bias: bool | ArrayLike = False, " +
+       how_signature() + ") -> dict[str, typing.Any]"},
+      "The gradients of rotate_into_cache: of keys, of values, of the norm's weight and bias, as a dict by these "
+      "words.\n\n"
+      "k: [tokens, heads, head_dim] or [batch, heads, tokens, head_dim]. d_k_cache, d_v_cache: of what it wrote, "
+      "[rows, "
+      "heads, head_dim] or [blocks, block_size, heads, head_dim]; all else as it was given. Of queries too, which have "
+      "such norms: k is q then. d_k, d_v, d_norm_weight, d_norm_bias: True for a new array, False for none, or an "
+      "array "
+      "to write into; new ones have the dtype of k, of d_v_cache, and float32. d_v is written where there is "
+      "d_v_cache. "
+      "A token whose slot is -1 has gradients of 0.\n\n"
+      "Sums are the same to the bit for any number of threads. ValueError, before anything is written, for what does "
+      "not fit. The GIL is released; Ctrl-C ends the call.",
+      &cache_backward_call, nb::arg("k"), nb::arg("keywords"));
   m.def(
       "pairing_order",
       [](const RotaryLayout& layout, nb::handle to) {

@@ -6,6 +6,7 @@
 #include "module.h"
 #include "norm_argument.h"
 #include "posenc/reference.h"
+#include "posenc/reference_backward.h"
 #include "signature.h"
 
 namespace posenc::python {
@@ -39,6 +40,32 @@ nb::object normalise_call(nb::handle x, const NormArgument& norm) {
     reference::normalise(out.view, view, *norm.norm);
   }
   return out.object;
+}
+
+// {"d_x", "d_weight", "d_bias"}, float64, of what there is.
+nb::object normalise_backward_call(nb::handle x, nb::handle d_out, const NormArgument& norm) {
+  const char* where = "reference.normalise_backward";
+  const ConstArray keys(x, {where, "x"});
+  const ConstArray gradient(d_out, {where, "d_out"});
+  if (!norm.norm) refuse_type({where, "norm"}, "be a QkNorm", nb::none());
+  nb::dict out;
+  const auto written = [&](const char* name, const ConstTensorView& like) {
+    if (like.empty()) return TensorView{};
+    const NewArray made = new_array(x, DType::f64, std::span(like.shape).first(static_cast<std::size_t>(like.rank)));
+    out[name] = made.object;
+    return made.view;
+  };
+  const reference::NormaliseBackwardArgs args{.x = keys.view(),
+                                              .d_out = gradient.view(),
+                                              .norm = *norm.norm,
+                                              .d_x = written("d_x", keys.view()),
+                                              .d_weight = written("d_weight", norm.norm->weight),
+                                              .d_bias = written("d_bias", norm.norm->bias)};
+  {
+    const nb::gil_scoped_release released;
+    reference::normalise_backward(args);
+  }
+  return out;
 }
 
 }  // namespace
@@ -83,6 +110,23 @@ void bind_reference_forms(nb::module_& m) {
                   .c_str()),
       "The norm of keys that rotate_into_cache applies with RoPE; float64, the shape of x, "
       "[tokens, heads, head_dim]. ValueError for a norm or weights that do not fit.");
+  m.def(
+      "_reference_normalise_backward",
+      [](nb::handle x, nb::handle d_out, nb::handle norm, double epsilon, nb::handle weight, nb::handle bias,
+         bool plus_one) {
+        return normalise_backward_call(x, d_out,
+                                       {norm, epsilon, weight, bias, plus_one, "reference.normalise_backward"});
+      },
+      nb::arg("x"), nb::arg("d_out"), nb::arg("norm"), nb::kw_only(), nb::arg("norm_epsilon") = 1e-6,
+      nb::arg("norm_weight") = nb::none(), nb::arg("norm_bias") = nb::none(), nb::arg("weight_plus_one") = false,
+      nb::sig(with_array_types("def _reference_normalise_backward(x: ArrayLike, d_out: ArrayLike, norm: QkNorm, *, "
+                               "norm_epsilon: float = 1e-6, norm_weight: ArrayLike | None = None, "
+                               "norm_bias: ArrayLike | None = None, weight_plus_one: bool = False) -> "
+                               "dict[str, typing.Any]")
+                  .c_str()),
+      "The gradients of normalise, where a loss has d_out of its result, [tokens, heads, head_dim] or [batch, heads, "
+      "tokens, head_dim]: d_x, and d_weight and d_bias where there are these, in float64. ValueError for what does not "
+      "fit.");
 }
 
 }  // namespace posenc::python
