@@ -155,11 +155,11 @@ def _(
     return [q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape), *others]
 
 
-def _refuse_second_derivative(ctx: Any, *gradients: Any) -> Any:
+def refuse_second_derivative(ctx: Any, *gradients: Any) -> Any:
     raise RuntimeError("[attend] backend must be 'composed' for a second derivative but is 'kernel'")
 
 
-attend_backward.register_autograd(_refuse_second_derivative)
+attend_backward.register_autograd(refuse_second_derivative)
 
 
 def _flags(needs: Any, count: int) -> list[bool]:
@@ -211,7 +211,7 @@ def _(
     return q.new_empty(q.shape[:-1], dtype=torch.float32)
 
 
-attend_lse.register_autograd(_refuse_second_derivative)
+attend_lse.register_autograd(refuse_second_derivative)
 
 # ---- an operator that gives its output and the log-sum-exp, with all inputs of a call ----
 

@@ -21,7 +21,7 @@ LayerPlan, from which any process makes them again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -32,16 +32,20 @@ from ._capture import capture, load_dump, save_dump
 from ._flex_attention import mask_mod, score_mod
 from ._forward_mode import has_duals, is_transformed, one_at_a_time, refuse_duals
 from ._graph_arguments import Layer, Table, call_of, table_of
+from ._qk_norm import Norm
+from ._qk_norm import normalise as _normalised
 from ._torch_attend import Backend, Chosen
 
 __all__ = [
     "Layer",
+    "Norm",
     "Table",
     "attend",
     "backend_of",
     "capture",
     "load_dump",
     "mask_mod",
+    "normalise",
     "rotate",
     "rotate_",
     "save_dump",
@@ -201,6 +205,28 @@ def rotate_(x: Tensor, table: Table, *, positions: int | Tensor = 0, direction: 
     places, start = _rows(positions)
     _rotate_in_place(x, places, start, text, direction)
     return x
+
+
+def normalise(
+    x: Tensor,
+    norm: Norm,
+    *,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    table: Table | None = None,
+    positions: int | Tensor = 0,
+    backend: Literal["auto", "kernel", "composed"] = "auto",
+) -> Tensor:
+    """The norm of queries or keys, and RoPE before or after it, as the norm's order says, where a table is given.
+
+    Differentiable in x, weight and bias. x: [tokens, heads, head_dim] or [batch, heads, tokens, head_dim]. norm: as
+    Norm(layer.qk_norm) makes it. weight: if and only if it is weighted, [head_dim], [heads * head_dim] or [heads,
+    head_dim]; bias: likewise, of a layer norm. positions: as rotate has them. backend: "kernel", on the CPU in float32,
+    float16 and bfloat16, in one pass over memory (rotate_into_cache and its backward pass); "composed", operations of
+    torch, which have second derivatives; "auto", the kernel where it can. ValueError for what does not fit.
+    """
+    of = None if table is None else _required(table, Table, "table")
+    return _normalised(x, _required(norm, Norm, "norm"), weight, bias, of, positions, backend, rotate)
 
 
 # ---- attend ----

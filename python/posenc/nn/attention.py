@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from .. import _posenc
 from .._composed.rotation import Rotation, rotated
 from .._composed.rows import rows_of
+from ..torch import Norm, normalise
 from .biases import (
     ALiBi,
     ClippedRelativeBias,
@@ -95,28 +96,13 @@ class _Norm(nn.Module):
 
     def __init__(self, norm: _posenc.QkNorm, heads: int, head_dim: int, weighted: bool, epsilon: float) -> None:
         super().__init__()
-        self.kind, self.over, self.epsilon = str(norm.kind), str(norm.over), epsilon
-        size = head_dim if self.over == "head" else heads * head_dim
+        self.of = Norm(norm.replace(weighted=weighted), epsilon=epsilon)
+        size = head_dim if norm.over == "head" else heads * head_dim
         self.weight = nn.Parameter(torch.ones(size)) if weighted else None
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, backend: str = "auto") -> Tensor:
         """x: [batch, heads, tokens, head_dim]."""
-        heads = x.shape[1]
-        y = x.transpose(1, 2)
-        y = (
-            (y if self.over == "head" else y.flatten(2)).float()
-            if x.dtype != torch.float64
-            else (y if self.over == "head" else y.flatten(2))
-        )
-        if self.kind == "layer":
-            y = y - y.mean(-1, keepdim=True)
-        squares = y.square()
-        total = squares.sum(-1, keepdim=True) if self.kind == "l2" else squares.mean(-1, keepdim=True)
-        y = y * torch.rsqrt(total + self.epsilon)
-        if self.weight is not None:
-            y = y * self.weight
-        y = y if self.over == "head" else y.unflatten(2, (heads, -1))
-        return y.transpose(1, 2).to(x.dtype)
+        return normalise(x, self.of, weight=self.weight, backend="composed" if backend == "composed" else "auto")
 
 
 class Attention(nn.Module):
@@ -223,7 +209,9 @@ class Attention(nn.Module):
         return self._normed(q, k)
 
     def _normed(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        return (q if self.q_norm is None else self.q_norm(q)), (k if self.k_norm is None else self.k_norm(k))
+        of = ((q, self.q_norm), (k, self.k_norm))
+        q, k = (x if norm is None else norm(x, self.backend) for x, norm in of)
+        return q, k
 
     def forward(
         self,

@@ -149,7 +149,7 @@ def _require_same_norms(made: Attention, module: nn.Module) -> None:
             -2.0, 3.0, made.layer.head_dim, dtype=made.q_proj.weight.dtype, device=made.q_proj.weight.device
         )
         with torch.no_grad():
-            same = own is not None and theirs is not None and own.over == "head"
+            same = own is not None and theirs is not None and own.of.over == "head"
             if same and torch.allclose(own(x[None, None, None]), theirs(x[None, None, None]), rtol=1e-3, atol=1e-5):
                 continue
         raise ValueError(f"[from_transformers] {name} must be a norm of a head as the plan has it, but is {theirs!r}")
