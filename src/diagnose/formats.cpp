@@ -37,4 +37,13 @@ double unit_of(const std::vector<double>& values) {
   return 0x1p-50;
 }
 
+double rounded_to(const ShortFormat& format, double x) {
+  if (x == 0.0) return x;
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  const int last = std::max(exponent - format.bits, format.least);
+  const double places = std::ldexp(x, -last);
+  return std::ldexp(format.truncates ? std::trunc(places) : std::nearbyint(places), last);
+}
+
 }  // namespace posenc::inline v0_2::port

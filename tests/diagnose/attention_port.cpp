@@ -71,6 +71,8 @@ AttentionNumbers numbers_of(const AttentionPort& port, std::size_t queries, std:
   fill(out.q, queries * port.heads * d);
   fill(out.k, keys * port.kv_heads * d);
   fill(out.v, keys * port.kv_heads * d);
+  const auto rounded_by = [](const std::function<double(double)>& round, double x) { return round ? round(x) : x; };
+  const DType inner = port.inside.value_or(dtype);
   const std::size_t cells = port.heads * queries * keys;
   out.scores.assign(cells, kHidden);
   out.weights.assign(cells, 0.0);
@@ -90,9 +92,10 @@ AttentionNumbers numbers_of(const AttentionPort& port, std::size_t queries, std:
         }
         double dot = 0;
         for (std::size_t c = 0; c < d; ++c) {
-          dot += out.q[(i * port.heads + h) * d + c] * out.k[(j * port.kv_heads + port.k_head(h)) * d + c];
+          dot += rounded_by(port.multiplied, out.q[(i * port.heads + h) * d + c]) *
+                 rounded_by(port.multiplied, out.k[(j * port.kv_heads + port.k_head(h)) * d + c]);
         }
-        const auto stepped = [&](double y) { return port.rounds_steps ? rounded_to(dtype, y) : y; };
+        const auto stepped = [&](double y) { return port.rounds_steps ? rounded_to(inner, y) : y; };
         double x = stepped(port.scale * stepped(dot)) * (port.times ? port.times(h, place) : 1.0);
         const auto capped = [&](double y) {
           return port.capped ? port.capped(y) : port.cap > 0 ? port.cap * std::tanh(y / port.cap) : y;
@@ -100,8 +103,8 @@ AttentionNumbers numbers_of(const AttentionPort& port, std::size_t queries, std:
         if (port.cap_before_bias) x = capped(x);
         if (port.bias) x = stepped(x + port.bias(h, place, static_cast<double>(j)));
         if (!port.cap_before_bias) x = capped(x);
-        z[j] = port.rounds_scores ? rounded_to(dtype, x) : static_cast<double>(static_cast<float>(x));
-        if (dtype == DType::f64) z[j] = x;
+        z[j] = dtype == DType::f64 ? x : static_cast<double>(static_cast<float>(x));
+        if (port.rounds_scores) z[j] = rounded_to(inner, x);
         most = std::max(most, z[j]);
       }
       double sum = port.sinks.empty() ? 0.0 : std::exp(port.sinks[h] - most);
@@ -123,7 +126,7 @@ AttentionNumbers numbers_of(const AttentionPort& port, std::size_t queries, std:
             value = c < half ? v[c] * std::cos(angle) - v[c + half] * std::sin(angle)
                              : v[c] * std::cos(angle) + v[c - half] * std::sin(angle);
           }
-          out.out[(i * port.heads + h) * d + c] += p[j] * value;
+          out.out[(i * port.heads + h) * d + c] += rounded_by(port.summed, p[j]) * rounded_by(port.summed, value);
         }
       }
     }
@@ -363,6 +366,7 @@ std::vector<AttentionFault> attention_faults() {
        }});
   for (AttentionFault& more : reported_attention()) out.push_back(std::move(more));
   for (AttentionFault& more : found_attention()) out.push_back(std::move(more));
+  for (AttentionFault& more : inner_attention()) out.push_back(std::move(more));
   return out;
 }
 

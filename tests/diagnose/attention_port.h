@@ -26,8 +26,11 @@ struct AttentionPort {
   std::vector<double> sinks{};
   std::function<std::size_t(std::size_t h)> k_head{}, v_head{};
   bool rotates_values = false;
-  bool rounds_scores = false;  // to the dtype of the tensors, as a kernel without float32 sums does
-  bool rounds_steps = false;   // the product, the scaled one and the biased one too
+  bool rounds_scores = false;                  // to the dtype of the tensors, as a kernel without float32 sums does
+  bool rounds_steps = false;                   // the product, the scaled one and the biased one too
+  std::optional<DType> inside{};               // what these round to instead
+  std::function<double(double)> multiplied{};  // rounds queries and keys
+  std::function<double(double)> summed{};      // rounds weights and values
 };
 
 struct AttentionNumbers {
@@ -54,9 +57,11 @@ struct AttentionFault {
   std::vector<PortFact> facts;  // any of these names it; none: it is right, or nothing known
   bool right = false;
   std::function<bool(AttentionPort& port, const PortedLayer& of, std::size_t queries, std::size_t keys)> spoil;
+  bool of_fine_dumps = false;  // in tensors of 16 bits it is none
 };
 std::vector<AttentionFault> attention_faults();
 std::vector<AttentionFault> reported_attention();  // of others' projects: reported_attention.cpp
 std::vector<AttentionFault> found_attention();     // in parts of a call: found_attention.cpp
+std::vector<AttentionFault> inner_attention();     // in short formats inside: found_attention.cpp
 
 }  // namespace posenc::test

@@ -1,8 +1,10 @@
 // Faults of a part of the heads, queries or distances, which short formats may hide from a sum over a whole call. Found
-// by people who looked for what is called right.
+// by people who looked for what is called right. And ports with short formats inside, whose dumps are finer.
+#include <cmath>
 #include <utility>
 
 #include "diagnose/attention_port.h"
+#include "diagnose/port.h"
 
 namespace posenc::test {
 namespace {
@@ -12,6 +14,27 @@ using SpoilPart = std::function<bool(AttentionPort& port, const PortedLayer& of,
 
 AttentionFault found_in_part(const char* name, PortFact fact, SpoilPart spoil) {
   return {.name = name, .facts = {fact}, .right = false, .spoil = std::move(spoil)};
+}
+
+AttentionFault inside(const char* name, PortFact fact, std::function<void(AttentionPort& port)> spoil) {
+  return {.name = name,
+          .facts = {fact},
+          .spoil =
+              [spoil = std::move(spoil)](AttentionPort& p, const PortedLayer&, Places, Places) {
+                spoil(p);
+                return true;
+              },
+          .of_fine_dumps = true};
+}
+
+double in_bfloat16(double x) { return rounded_to(DType::bf16, x); }
+
+// What GPUs multiply of float32 unless they are told not to: 11 significant bits, ties away from 0.
+double in_tf32(double x) {
+  if (x == 0) return x;
+  int exponent = 0;
+  const double mantissa = std::frexp(x, &exponent);
+  return std::ldexp(std::round(mantissa * 2048), exponent - 11);
 }
 
 }  // namespace
@@ -70,6 +93,34 @@ std::vector<AttentionFault> found_attention() {
                                 p.seen = [own, one](double i, double j) { return own(i, j) && !(i == one && j == 0); };
                                 return queries > 20 && own(one, 0);
                               }));
+  return out;
+}
+
+std::vector<AttentionFault> inner_attention() {
+  using P = AttentionPort;
+  std::vector<AttentionFault> out;
+  out.push_back(
+      inside("inside: products in TF32", PortFact::precision, [](P& p) { p.multiplied = p.summed = in_tf32; }));
+  out.push_back(
+      inside("inside: products in bfloat16", PortFact::precision, [](P& p) { p.multiplied = p.summed = in_bfloat16; }));
+  out.push_back(inside("inside: scores in bfloat16", PortFact::precision, [](P& p) {
+    p.inside = DType::bf16;
+    p.rounds_scores = true;
+  }));
+  out.push_back(inside("inside: every step of scores in float16", PortFact::precision, [](P& p) {
+    p.inside = DType::f16;
+    p.rounds_scores = p.rounds_steps = true;
+  }));
+  out.push_back(inside("inside: all in bfloat16", PortFact::precision, [](P& p) {
+    p.inside = DType::bf16;
+    p.rounds_scores = p.rounds_steps = true;
+    p.multiplied = p.summed = in_bfloat16;
+  }));
+  out.push_back(inside("inside: scores in bfloat16, scale left out", PortFact::scale, [](P& p) {
+    p.inside = DType::bf16;
+    p.rounds_scores = true;
+    p.scale = 1;
+  }));
   return out;
 }
 

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <map>
 #include <utility>
 
 #include "base/formatted.h"
+#include "diagnose/attention/inner_formats.h"
+#include "diagnose/attention/measured_heads.h"
 #include "diagnose/attention/measured_mask.h"
 #include "diagnose/attention/measured_numbers.h"
 #include "diagnose/attention/stage_judge.h"
@@ -188,9 +191,92 @@ std::string unlikely_words(const std::vector<std::size_t>& queries, const Dumped
                    joined(few, ", "), few.size() < queries.size() ? ", ..." : "", whole(stage.stage));
 }
 
+// What explains a stage of which nothing holds, with some of it in a format that is coarser than what was dumped.
+struct Inside {
+  std::vector<const Weighed*> others{};     // than the plan, that leave no more than such roundings may
+  std::vector<AttentionTried> roundings{};  // that make these numbers, and what each leaves
+  std::vector<double> rests{};
+  const port::InnerFormat* likely =
+      nullptr;  // where it is not known which roundings: the finest that may leave as much
+};
+
+// `candidates`: the plan first.
+Inside in_short_format(const StageJudge& judge, const Stage& stage, const std::vector<const Weighed*>& candidates,
+                       const AttentionDumpArgs& args, const DumpedAttention& dumped) {
+  Inside out;
+  const Weighed& plan = *candidates.front();
+  // Roundings spare no query but those that see one key.
+  constexpr std::ptrdiff_t kSpared = 4;
+  double least = plan.left.rest;
+  for (const Weighed* one : candidates) least = std::min(least, one->left.rest);
+  for (const port::InnerFormat& format : port::kInnerFormats) {
+    if (format.unit <= dumped.unit) continue;
+    std::vector<const Weighed*> likely;
+    for (const Weighed* one : candidates) {
+      const bool is_plan = one == &plan;
+      if (one->left.rest > kAsGood * least) continue;
+      if (!is_plan && (one->left.rest * kBetter > stage.energy || one->left.rest * kBetter > plan.left.rest)) continue;
+      if (kSpared * std::ranges::count(one->left.rows, 0) > std::ssize(one->left.rows)) continue;
+      if (!judge.unlikely_queries(stage, *one->tried, one->left, format.unit).empty()) continue;
+      likely.push_back(one);
+      if (is_plan) break;
+    }
+    if (likely.empty()) continue;
+    const auto best = *std::ranges::min_element(likely, {}, [](const Weighed* one) { return one->left.rest; });
+    if (best != &plan && out.others.empty()) out.others = likely;
+    if (out.likely == nullptr) out.likely = &format;
+    for (AttentionTried& tried : port::in_inner_format(format, args, dumped, stage, *plan.tried, *best->tried)) {
+      const double rest = judge.left(stage, tried).rest;
+      if (rest * kBetter > best->left.rest) continue;
+      const bool told = std::ranges::any_of(
+          out.roundings, [&](const AttentionTried& one) { return one.change->found == tried.change->found; });
+      if (told) continue;
+      out.rests.push_back(rest);
+      out.roundings.push_back(std::move(tried));
+    }
+    if (!out.roundings.empty()) return out;
+  }
+  return out;
+}
+
+const port::InnerFormat* format_of(double unit) {
+  const auto at = std::ranges::find_if(port::kInnerFormats, [&](const port::InnerFormat& format) {
+    return format.unit == unit && !format.products_alone;
+  });
+  return at == port::kInnerFormats.end() ? nullptr : &*at;
+}
+
+// Scores or weights that were dumped in a shorter format than all else: whether the port went on with them so, or they
+// were only dumped so. What comes of them says it.
+void add_format_of_scores(const StageJudge& judge, const Stage& stage, const AttentionTried& plan, const Left& left,
+                          const AttentionDumpArgs& args, const DumpedAttention& dumped, AttentionDiagnosis& out) {
+  if (!stage.before || !out.findings.empty()) return;
+  const double unit = stage.before == AttentionStage::scores ? dumped.scores_unit : dumped.weights_unit;
+  const port::InnerFormat* const format = format_of(unit);
+  if (unit <= dumped.unit || format == nullptr) return;
+  const auto add = [&](Change change, double rest) {
+    out.stage = stage.before;
+    out.findings.push_back(finding_of(change, dumped, left, rest, 1.0 - port::kFalseAlarm, stage.energy));
+  };
+  const Stage without{.stage = stage.stage, .energy = stage.energy};
+  if (left.rest * kBetter < judge.left(without, plan).rest) {
+    add({PortFact::precision, formatted("{} in {}", whole(*stage.before), format->name), "float32 or better",
+         formatted("make them in float32, or take {} as it is", format->name)},
+        left.rest);
+    return;
+  }
+  for (const AttentionTried& tried : port::in_inner_format(*format, args, dumped, stage, plan, plan)) {
+    const double rest = judge.left(stage, tried).rest;
+    if (rest * kBetter >= left.rest) continue;
+    add(*tried.change, rest);
+    return;
+  }
+}
+
 // False where the plan and something else both hold and the latter leaves less, or the plan holds but is not likely.
 bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<AttentionTried>& tried,
-                 const DumpedAttention& dumped, const LayerPlan& layer, AttentionDiagnosis& out) {
+                 const DumpedAttention& dumped, const AttentionDumpArgs& args, AttentionDiagnosis& out) {
+  const LayerPlan& layer = *args.layer;
   const bool reads_mask = stage.stage == AttentionStage::scores && dumped.masked;
   std::vector<Weighed> all;
   for (const AttentionTried& one : tried) {
@@ -215,20 +301,19 @@ bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<
   };
   // What is measured comes after what is known. Where the plan holds only since short formats allow so much, a number
   // or a bound that leaves far less speaks against it.
-  std::vector<AttentionTried> measured;
-  std::vector<Weighed> of_measured;
+  std::deque<AttentionTried> measured;
+  std::deque<Weighed> of_measured;
+  // Numbers that are fitted to as few rows of numbers leave less of any rounding.
+  const auto is_overfitted = [&](const AttentionTried& one) {
+    return kAsGood * static_cast<double>(one.fitted) > static_cast<double>(dumped.queries * dumped.heads);
+  };
   const auto measure = [&](std::vector<AttentionTried> more) {
-    if (!held.empty()) return;
-    measured = std::move(more);
-    of_measured.clear();
-    for (const AttentionTried& one : measured) of_measured.push_back({&one, judge.left(stage, one)});
-    for (const Weighed& one : of_measured) {
-      // Numbers that are fitted to as few rows of numbers leave less of any rounding.
-      if (plan.holds() &&
-          kAsGood * static_cast<double>(one.tried->fitted) > static_cast<double>(dumped.queries * dumped.heads)) {
-        continue;
-      }
-      if (explains(one.left, plan, stage)) held.push_back(&one);
+    for (AttentionTried& one : more) {
+      measured.push_back(std::move(one));
+      of_measured.push_back({&measured.back(), judge.left(stage, measured.back())});
+      const Weighed& last = of_measured.back();
+      if (plan.holds() && is_overfitted(*last.tried)) continue;
+      if (explains(last.left, plan, stage)) held.push_back(&last);
     }
     sort();
   };
@@ -236,6 +321,7 @@ bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<
   const bool is_loose = !is_exact && plan.allowed > 1e-6 * stage.energy;
   if (!plan.holds() || is_loose) {
     if (held.empty()) measure(measured_masks(stage, tried.front(), layer.mask, dumped));
+    if (held.empty() && !plan.holds()) measure(port::measured_heads(judge, args, dumped, stage, tried.front()));
     if (held.empty()) measure(port::fitted_numbers(layer, dumped, stage, tried.front()));
   }
   if (plan.holds() && !is_better(kBetter)) {
@@ -259,10 +345,41 @@ bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<
       return false;
     }
     add_confirmed(all, stage, dumped, out);
+    add_format_of_scores(judge, stage, tried.front(), plan, args, dumped, out);
     return true;
+  }
+  Inside inside;
+  if (held.empty()) {
+    std::vector<const Weighed*> candidates;
+    for (const Weighed& one : all) {
+      if (one.tried->change && reads_mask && one.tried->of_mask) continue;
+      candidates.push_back(&one);
+    }
+    for (const Weighed& one : of_measured) {
+      if (!is_overfitted(*one.tried)) candidates.push_back(&one);
+    }
+    inside = in_short_format(judge, stage, candidates, args, dumped);
+    held = inside.others;
+    sort();
+    if (held.empty() && inside.roundings.empty() && inside.likely != nullptr) {
+      out.undecided.push_back(
+          formatted("the plan leaves {:.2g} % of the {}, of no query more than roundings to {} are likely to",
+                    100 * share(plan.rest, stage.energy), whole(stage.stage), inside.likely->name));
+      if (out.dump.empty()) out.dump = "run the port with products, scores and weights in float32, and dump that";
+      return false;
+    }
   }
   const bool first = !out.stage;
   if (first) out.stage = stage.stage;
+  for (std::size_t n = 0; n < inside.roundings.size(); ++n) {
+    out.findings.push_back(finding_of(*inside.roundings[n].change, dumped, plan, inside.rests[n],
+                                      (1.0 - port::kFalseAlarm) / static_cast<double>(inside.roundings.size()),
+                                      stage.energy));
+  }
+  if (!inside.roundings.empty() && held.empty()) {
+    if (first) out.unexplained = share(*std::ranges::min_element(inside.rests), stage.energy);
+    return true;
+  }
   std::vector<const Weighed*> named;
   for (const Weighed* one : held) {
     if (one->left.rest <= kAsGood * held.front()->left.rest + 1e-6 * one->left.allowed) named.push_back(one);
@@ -339,12 +456,17 @@ AttentionDiagnosis diagnose_attention(const AttentionDumpArgs& args) {
     }
     Stage stage{at, before};
     stage.energy = judge.energy(at);
-    if (!judge_stage(judge, stage, tried, dumped, *args.layer, out)) is_open = true;
+    if (!judge_stage(judge, stage, tried, dumped, args, out)) is_open = true;
     judged = true;
     before = at;
   }
   // Scores from before the mask say nothing of it, and nothing after them was dumped.
   const bool hides = std::ranges::count(*tried.front().seen, 0) > 0;
+  const port::InnerFormat* const of_scores = format_of(dumped.scores_unit);
+  if (before == AttentionStage::scores && of_scores != nullptr && of_scores->unit > dumped.unit) {
+    out.undecided.push_back(
+        formatted("precision: these scores are in {}, made so by the port or but dumped so", of_scores->name));
+  }
   const bool mask_is_open = before == AttentionStage::scores && !dumped.masked && hides;
   if (mask_is_open) {
     out.undecided.push_back("the mask: these scores hide no key, as scores before the mask do");

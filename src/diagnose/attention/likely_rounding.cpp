@@ -29,6 +29,8 @@ constexpr double kOfScore = 3.0;
 constexpr double kOfBias = 2.0;
 constexpr double kOfWeight = 2.0;
 constexpr double kOfOutput = 2.0;
+// Queries and keys that were finer than the format inside are rounded to it, and rounded again when they are scaled.
+constexpr double kOfOperandsInside = 2.0;
 // Even within a place: u^2 x^2 / 3 where x is a power of two, a fourth of it just below the next one.
 constexpr double kWithinBinade = 4.0;
 // The lower three quarters of squares of normal numbers hold 0.277 of their sum, P(chi^2_3 <= 1.323); a quarter.
@@ -89,19 +91,21 @@ std::vector<std::size_t> beyond(const std::vector<LikelyOfQuery>& queries, Varia
 
 }  // namespace
 
-std::vector<std::size_t> StageJudge::unlikely_queries(const Stage& stage, const AttentionTried& tried,
-                                                      const Left& left) const {
+std::vector<std::size_t> StageJudge::unlikely_queries(const Stage& stage, const AttentionTried& tried, const Left& left,
+                                                      double inside) const {
   const bool scores_dumped = stage.before == AttentionStage::scores;
   const bool weights_dumped = stage.before == AttentionStage::weights;
   const bool of_scores = stage.stage == AttentionStage::scores;
   const bool of_out = stage.stage == AttentionStage::out;
   const Scores z = predicted_scores(tried);
   const Scores p = weights_dumped ? dumped_.weights : of_scores ? Scores{} : softmaxed(tried, scores_dumped);
-  const std::vector<double> o = of_out ? summed_values(p, *tried.v, tried.v_in_turn, dumped_) : std::vector<double>{};
-  const double unit = std::max({dumped_.unit, dumped_.scores_unit, kStageUnit});
-  const double score_unit = scores_dumped ? dumped_.scores_unit : unit;
-  const double weight_unit = std::max({dumped_.unit, dumped_.weights_unit, kStageUnit});
+  const std::vector<double> o = of_out ? summed_values(p, *tried.v, tried.v_of, dumped_) : std::vector<double>{};
+  const double unit = std::max({dumped_.unit, dumped_.scores_unit, kStageUnit, inside});
+  const double score_unit = scores_dumped ? std::max(dumped_.scores_unit, inside) : unit;
+  const double weight_unit = std::max({dumped_.unit, dumped_.weights_unit, kStageUnit, inside});
   const double out_unit = std::max({dumped_.unit, dumped_.out_unit, kStageUnit});
+  const double of_operands = inside > 0 ? kOfOperandsInside : 1.0;
+  const double of_weight = inside > 0 ? kOfWeight + 1 : kOfWeight;  // and of the value that it is multiplied with
   // float32 sums lose a part of the lengths.
   const auto in_float = [&](std::size_t h, std::size_t i, std::size_t j) {
     const double length = kStageRoundings * kStageUnit * q_length_[i * dumped_.heads + h] * k_length_[j];
@@ -113,7 +117,7 @@ std::vector<std::size_t> StageJudge::unlikely_queries(const Stage& stage, const 
     const double content = (*tried.content)[n] * tried.content_times;
     const double bias = (*tried.bias)[n];
     return rounding_variance(score_unit, kOfContent * content * content + kOfScore * z[n] * z[n] +
-                                             kOfBias * bias * bias + scaled_factors_[n]);
+                                             kOfBias * bias * bias + of_operands * scaled_factors_[n]);
   };
   std::vector<LikelyOfQuery> queries(dumped_.queries);
   each_row([&](std::size_t h, std::size_t i) {
@@ -134,8 +138,7 @@ std::vector<std::size_t> StageJudge::unlikely_queries(const Stage& stage, const 
         mean += p[n] * p[n] * score_variance(n);
       }
     }
-    const std::size_t group = std::max<std::size_t>(1, dumped_.heads / dumped_.kv_heads);
-    const std::size_t g = tried.v_in_turn ? h % dumped_.kv_heads : h / group;
+    const std::size_t g = kv_head_of(tried.v_of, dumped_, h);
     double of_scores_sum = 0.0;
     double of_floats = 0.0;
     double of_weights = 0.0;
@@ -143,7 +146,7 @@ std::vector<std::size_t> StageJudge::unlikely_queries(const Stage& stage, const 
       const std::size_t n = dumped_.at(h, i, j);
       if (p[n] == 0) continue;
       const double square = p[n] * p[n];
-      const double rounded = rounding_variance(weight_unit, kOfWeight * square);
+      const double rounded = rounding_variance(weight_unit, of_weight * square);
       const double once = rounding_variance(unit, z[n] * z[n]) / kWithinBinade;
       if (!of_out) {
         after.add(rounded + square * in_float(h, i, j));
@@ -186,8 +189,8 @@ std::vector<std::size_t> StageJudge::unlikely_queries(const Stage& stage, const 
     least.sum += queries[i].least;
     least.squares += queries[i].least_squares;
   }
-  const auto inside = static_cast<double>(queries.size() - finer.size());
-  const bool is_finer = inside >= kLowerQuarters * static_cast<double>(queries.size()) &&
+  const auto within = static_cast<double>(queries.size() - finer.size());
+  const bool is_finer = inside == 0 && within >= kLowerQuarters * static_cast<double>(queries.size()) &&
                         kOfLower * rest <= least.sum - 2 * std::sqrt(t * least.squares);
   for (const std::size_t i : is_finer ? finer : beyond(queries, &LikelyOfQuery::coarser, t)) out.push_back(i);
   std::ranges::sort(out);

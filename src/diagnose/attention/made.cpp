@@ -19,13 +19,13 @@ ConstTensorView view_of(const std::vector<double>& x, std::size_t tokens, std::s
                            static_cast<std::int64_t>(channels)});
 }
 
-// KV heads as the layer's heads would have them, in turn.
-std::vector<double> repeated_in_turn(const DumpedAttention& dumped) {
+// Keys of each head.
+std::vector<double> repeated(const DumpedAttention& dumped, const KvHeads& of) {
   std::vector<double> out;
   out.reserve(dumped.keys * dumped.heads * dumped.head_dim);
   for (std::size_t j = 0; j < dumped.keys; ++j) {
     for (std::size_t h = 0; h < dumped.heads; ++h) {
-      const double* from = dumped.k.data() + (j * dumped.kv_heads + h % dumped.kv_heads) * dumped.head_dim;
+      const double* from = dumped.k.data() + (j * dumped.kv_heads + kv_head_of(of, dumped, h)) * dumped.head_dim;
       out.insert(out.end(), from, from + dumped.head_dim);
     }
   }
@@ -78,14 +78,20 @@ Scores scores_of(const LayerPlan& layer, const AttentionDumpArgs& args, const Du
 
 }  // namespace
 
+KvHeads in_turn(const DumpedAttention& dumped) {
+  KvHeads out(dumped.heads);
+  for (std::size_t h = 0; h < dumped.heads; ++h) out[h] = h % dumped.kv_heads;
+  return out;
+}
+
 Scores content_scores(const LayerPlan& layer, const AttentionDumpArgs& args, const DumpedAttention& dumped,
-                      bool in_turn) {
+                      const KvHeads& of) {
   LayerPlan open = open_layer(layer);
-  if (!in_turn) {
+  if (of.empty()) {
     return scores_of(open, args, dumped, dumped.k, dumped.kv_heads, reference::ScoreStage::content);
   }
   open.kv_heads = layer.heads;
-  return scores_of(open, args, dumped, repeated_in_turn(dumped), dumped.heads, reference::ScoreStage::content);
+  return scores_of(open, args, dumped, repeated(dumped, of), dumped.heads, reference::ScoreStage::content);
 }
 
 Scores bias_scores(const LayerPlan& layer, const AttentionDumpArgs& args, const DumpedAttention& dumped,
@@ -162,18 +168,17 @@ Scores softmax_weights(const Scores& scores, const Seen& seen, const std::vector
   return out;
 }
 
-std::vector<double> summed_values(const Scores& weights, const std::vector<double>& v, bool in_turn,
+std::vector<double> summed_values(const Scores& weights, const std::vector<double>& v, const KvHeads& of,
                                   const DumpedAttention& dumped) {
   std::vector<double> out(dumped.queries * dumped.heads * dumped.value_dim, 0.0);
-  const std::size_t group = std::max<std::size_t>(1, dumped.heads / dumped.kv_heads);
   for (std::size_t h = 0; h < dumped.heads; ++h) {
-    const std::size_t of = in_turn ? h % dumped.kv_heads : h / group;
+    const std::size_t kv = kv_head_of(of, dumped, h);
     for (std::size_t i = 0; i < dumped.queries; ++i) {
       double* const to = out.data() + (i * dumped.heads + h) * dumped.value_dim;
       for (std::size_t j = 0; j < dumped.keys; ++j) {
         const double weight = weights[dumped.at(h, i, j)];
         if (weight == 0) continue;
-        const double* const from = v.data() + (j * dumped.kv_heads + of) * dumped.value_dim;
+        const double* const from = v.data() + (j * dumped.kv_heads + kv) * dumped.value_dim;
         for (std::size_t c = 0; c < dumped.value_dim; ++c) to[c] += weight * from[c];
       }
     }

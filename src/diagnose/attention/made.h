@@ -2,6 +2,7 @@
 // then mask, soft cap, softmax and the sum over values, whose parts hypotheses exchange.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -10,14 +11,20 @@
 
 namespace posenc::inline v0_2::port {
 
+// The KV head that each head has, [heads]; empty: that of its group.
+using KvHeads = std::vector<std::size_t>;
+KvHeads in_turn(const DumpedAttention& dumped);  // h mod kv_heads of head h
+inline std::size_t kv_head_of(const KvHeads& of, const DumpedAttention& dumped, std::size_t h) {
+  return of.empty() ? h / std::max<std::size_t>(1, dumped.heads / dumped.kv_heads) : of[h];
+}
+
 // [heads, queries, keys]
 using Scores = std::vector<double>;
 using Seen = std::vector<char>;  // [queries, keys]
 
-// The stage `content`: scale tau (q . k + content terms). `in_turn`: KV head h mod kv_heads of head h, instead of
-// the one of its group.
+// The stage `content`: scale tau (q . k + content terms).
 Scores content_scores(const LayerPlan& layer, const AttentionDumpArgs& args, const DumpedAttention& dumped,
-                      bool in_turn);
+                      const KvHeads& of = {});
 
 // The sum of bias terms of the layer, at positions times `times`, queries' `plus` more.
 struct BiasPlaces {
@@ -37,7 +44,7 @@ Scores softmax_weights(const Scores& scores, const Seen& seen, const std::vector
                        const DumpedAttention& dumped);
 
 // [queries, heads, value_dim]
-std::vector<double> summed_values(const Scores& weights, const std::vector<double>& v, bool in_turn,
+std::vector<double> summed_values(const Scores& weights, const std::vector<double>& v, const KvHeads& of,
                                   const DumpedAttention& dumped);
 
 // Values rotated by their keys' order, as keys are; nothing where the layer has no rope as wide.

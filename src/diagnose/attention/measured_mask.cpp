@@ -79,6 +79,72 @@ Seen with_prefix(const DumpedAttention& dumped, const Seen& plan, std::int64_t t
                  [&](std::int64_t i, std::int64_t j, std::size_t n) { return plan[n] != 0 || (i < to && j < to); });
 }
 
+// ---- several bounds ----
+
+// Sequences packed into one: the first key that each query sees, where that makes runs of queries that see no key from
+// before the first of their run. [queries]; nothing where they do not.
+std::optional<std::vector<std::int64_t>> starts_of(const DumpedAttention& dumped, const Seen& plan, const Seen& seen) {
+  std::vector<std::int64_t> starts(dumped.queries, kUnbounded);
+  for (std::size_t n = 0; n < seen.size(); ++n) {
+    if (seen[n] == 0) continue;
+    std::int64_t& start = starts[n / dumped.keys];
+    start = std::min(start, dumped.k_order[n % dumped.keys]);
+  }
+  for (std::size_t i = 0; i < dumped.queries; ++i) {
+    if (starts[i] > dumped.q_order[i]) return {};
+    for (std::size_t other = 0; other < dumped.queries; ++other) {
+      const bool is_within = dumped.q_order[other] >= starts[i] && dumped.q_order[other] <= dumped.q_order[i];
+      if (is_within && starts[other] != starts[i]) return {};
+    }
+  }
+  const Seen made = made_of(dumped, [&](std::int64_t, std::int64_t j, std::size_t n) {
+    return plan[n] != 0 && j >= starts[n / dumped.keys];
+  });
+  if (made != seen) return {};
+  return starts;
+}
+
+void add_packed(const Mask& mask, const DumpedAttention& dumped, const Seen& plan, const Seen& seen,
+                std::vector<Change>& out) {
+  const auto starts = starts_of(dumped, plan, seen);
+  if (!starts) return;
+  std::vector<std::int64_t> different = *starts;
+  std::ranges::sort(different);
+  different.erase(std::unique(different.begin(), different.end()), different.end());
+  if (different.size() < 2) return;
+  constexpr std::size_t kTold = 4;
+  const bool more = different.size() > kTold;
+  different.resize(std::min(different.size(), kTold));
+  out.push_back({PortFact::mask,
+                 formatted("sequences of their own start at {}{}: keys before are hidden", joined(different, ", "),
+                           more ? ", ..." : ""),
+                 formatted("one sequence, {}", name(mask.kind)),
+                 "pass attn_mask where sequences are packed, or do not hide the keys before"});
+}
+
+// A window, and the first keys always, as streaming attention has them.
+void add_first_kept(const DumpedAttention& dumped, const Seen& plan, const Seen& seen, std::vector<Change>& out) {
+  // What is hidden though the plan shows it lies beyond the window, and behind the first keys.
+  std::int64_t least_hidden = kUnbounded;
+  std::int64_t first_hidden = kUnbounded;
+  for (std::size_t n = 0; n < seen.size(); ++n) {
+    if (plan[n] == 0 || seen[n] != 0) continue;
+    least_hidden = std::min(least_hidden, dumped.q_order[n / dumped.keys] - dumped.k_order[n % dumped.keys]);
+    first_hidden = std::min(first_hidden, dumped.k_order[n % dumped.keys]);
+  }
+  if (least_hidden == kUnbounded || first_hidden <= dumped.k_order.front()) return;
+  const std::int64_t past = least_hidden - 1;
+  const std::int64_t first = first_hidden;
+  const Seen made = made_of(dumped, [&](std::int64_t i, std::int64_t j, std::size_t n) {
+    return plan[n] != 0 && (i - j <= past || j < first);
+  });
+  const Seen window =
+      made_of(dumped, [&](std::int64_t i, std::int64_t j, std::size_t n) { return plan[n] != 0 && i - j <= past; });
+  if (made != seen || window == seen) return;
+  out.push_back({PortFact::window, formatted("{} tokens, and keys before {} always", past + 1, first),
+                 "the keys that the plan shows", "the layer has no window that spares the first keys"});
+}
+
 // ---- searching ----
 
 // Keys that a bound shows one after the other: each from its threshold on.
@@ -92,7 +158,6 @@ struct Shown {
 template <typename Always, typename Threshold>
 std::optional<std::int64_t> least_bound(const DumpedAttention& dumped, const AttentionTried& plan, const Scores& scores,
                                         Always always, Threshold threshold) {
-  const std::size_t group = std::max<std::size_t>(1, dumped.heads / dumped.kv_heads);
   // Differences of what is left, from one bound to the next. [bound]
   std::vector<std::pair<std::int64_t, double>> steps;
   std::vector<Shown> shown;
@@ -116,7 +181,7 @@ std::optional<std::int64_t> least_bound(const DumpedAttention& dumped, const Att
       double sum = plan.sinks.empty() ? 0.0 : std::exp(plan.sinks[h] - largest);
       std::ranges::fill(sums, 0.0);
       const double* const out = dumped.out.data() + (i * dumped.heads + h) * dumped.value_dim;
-      const std::size_t of = plan.v_in_turn ? h % dumped.kv_heads : h / group;
+      const std::size_t of = kv_head_of(plan.v_of, dumped, h);
       const auto see = [&](std::size_t j) {
         const double weight = std::exp(z[j] - largest);
         const double* const v = plan.v->data() + (j * dumped.kv_heads + of) * dumped.value_dim;
@@ -192,6 +257,8 @@ std::vector<Change> mask_words(const Mask& mask, const DumpedAttention& dumped, 
     out.push_back({PortFact::mask, formatted("keys before {} are hidden, as those of padding are", first),
                    "the keys that the plan shows", "pass attn_mask where these are padding, or do not hide them"});
   }
+  add_packed(mask, dumped, plan, seen, out);
+  add_first_kept(dumped, plan, seen, out);
   std::int64_t last = -1;
   for (std::size_t n = 0; n < seen.size(); ++n) {
     if (seen[n] != 0 && plan[n] == 0) last = std::max(last, dumped.k_order[n % dumped.keys]);

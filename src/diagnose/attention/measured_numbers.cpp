@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/formatted.h"
+#include "diagnose/attention/few_queries.h"
 
 namespace posenc::inline v0_2::port {
 namespace {
@@ -16,52 +17,6 @@ constexpr std::size_t kSearched = 2;
 // Steps of a grid over a factor of 2^18, then thirds of what is left: 0.618^32 of a step is below float32.
 constexpr int kGrid = 24;
 constexpr int kTrials = 32;
-
-std::vector<double> rows_of(const std::vector<double>& of, const std::vector<std::size_t>& queries, std::size_t all,
-                            std::size_t width, std::size_t heads) {
-  std::vector<double> out;
-  if (of.empty()) return out;
-  for (std::size_t h = 0; h < heads; ++h) {
-    for (const std::size_t i : queries) {
-      const auto from = of.begin() + static_cast<std::ptrdiff_t>((h * all + i) * width);
-      out.insert(out.end(), from, from + static_cast<std::ptrdiff_t>(width));
-    }
-  }
-  return out;
-}
-
-// The dump, and the plan's scores, of a few queries: the last one among them, evenly.
-struct Few {
-  DumpedAttention dumped;
-  AttentionTried plan;
-};
-
-Few few_queries(const DumpedAttention& dumped, const AttentionTried& plan) {
-  std::vector<std::size_t> queries;
-  const std::size_t count = std::min(dumped.queries, kSearched);
-  for (std::size_t n = 0; n < count; ++n) queries.push_back(dumped.queries - 1 - n * dumped.queries / count);
-  Few out{dumped, plan};
-  DumpedAttention& few = out.dumped;
-  few.queries = count;
-  few.q = rows_of(dumped.q, queries, dumped.queries, dumped.heads * dumped.head_dim, 1);
-  few.out = rows_of(dumped.out, queries, dumped.queries, dumped.heads * dumped.value_dim, 1);
-  few.scores = rows_of(dumped.scores, queries, dumped.queries, dumped.keys, dumped.heads);
-  few.weights = rows_of(dumped.weights, queries, dumped.queries, dumped.keys, dumped.heads);
-  few.given.clear();
-  Seen seen;
-  few.q_order.clear();
-  for (const std::size_t i : queries) {
-    few.q_order.push_back(dumped.q_order[i]);
-    const auto from = plan.seen->begin() + static_cast<std::ptrdiff_t>(i * dumped.keys);
-    seen.insert(seen.end(), from, from + static_cast<std::ptrdiff_t>(dumped.keys));
-  }
-  out.plan.seen = std::make_shared<const Seen>(std::move(seen));
-  out.plan.content =
-      std::make_shared<const Scores>(rows_of(*plan.content, queries, dumped.queries, dumped.keys, dumped.heads));
-  out.plan.bias =
-      std::make_shared<const Scores>(rows_of(*plan.bias, queries, dumped.queries, dumped.keys, dumped.heads));
-  return out;
-}
 
 // The number above 0 with which least is left; `with(tried, number)` sets it.
 template <typename With>
@@ -119,15 +74,22 @@ void each_score(const DumpedAttention& dumped, const Stage& stage, const Attenti
   }
 }
 
+// Rows of a stage: heads, and queries, from the first to before the end.
+struct Rows {
+  std::size_t first_head, end_head, first_query, end_query;
+};
+
+Rows all_rows(const DumpedAttention& dumped) { return {0, dumped.heads, 0, dumped.queries}; }
+
 // The slope of scores over `of(cell, key, query)`, other than `known` says: least squares in each query, by all of
 // them.
 template <typename Of, typename Known>
-double slope_of(const DumpedAttention& dumped, const Stage& stage, const AttentionTried& plan, std::size_t first_head,
-                std::size_t end_head, Of of, Known known) {
+double slope_of(const DumpedAttention& dumped, const Stage& stage, const AttentionTried& plan, const Rows& rows, Of of,
+                Known known) {
   double up = 0.0;
   double down = 0.0;
-  for (std::size_t h = first_head; h < end_head; ++h) {
-    for (std::size_t i = 0; i < dumped.queries; ++i) {
+  for (std::size_t h = rows.first_head; h < rows.end_head; ++h) {
+    for (std::size_t i = rows.first_query; i < rows.end_query; ++i) {
       double x = 0.0, y = 0.0, n = 0.0;
       each_score(dumped, stage, plan, h, i, [&](std::size_t cell, std::size_t j, double z) {
         x += of(cell, i, j);
@@ -142,6 +104,13 @@ double slope_of(const DumpedAttention& dumped, const Stage& stage, const Attenti
     }
   }
   return down > 0 ? up / down : 0.0;
+}
+
+// How often the plan's scale some rows have.
+double scale_of_rows(const DumpedAttention& dumped, const Stage& stage, const AttentionTried& plan, const Rows& rows) {
+  return slope_of(
+      dumped, stage, plan, rows, [&](std::size_t cell, std::size_t, std::size_t) { return (*plan.content)[cell]; },
+      [&](std::size_t cell) { return (*plan.bias)[cell]; });
 }
 
 std::string scale_words(double scale) {
@@ -169,10 +138,7 @@ std::optional<AttentionTried> fitted_scale(const LayerPlan& layer, const DumpedA
   if (stage.before) return {};
   AttentionTried out = plan;
   if (!plan.cap && stage.stage != AttentionStage::out) {
-    out.content_times = slope_of(
-        dumped, stage, plan, 0, dumped.heads,
-        [&](std::size_t cell, std::size_t, std::size_t) { return (*plan.content)[cell]; },
-        [&](std::size_t cell) { return (*plan.bias)[cell]; });
+    out.content_times = scale_of_rows(dumped, stage, plan, all_rows(dumped));
   } else {
     out.content_times = least_number(few, stage, own, 1.0, [](AttentionTried& of, double x) { of.content_times = x; });
   }
@@ -181,6 +147,60 @@ std::optional<AttentionTried> fitted_scale(const LayerPlan& layer, const DumpedA
   out.fitted = 1;
   out.change = Change{PortFact::scale, scale_words(out.content_times * own), formatted("{:.6g}", own),
                       formatted("multiply QK^T by {:.6g}", own)};
+  return out;
+}
+
+// Factors of 1 and others, "2 (1.5 times)", by the places of those that have them.
+std::string times_words(const std::vector<double>& times, const std::vector<std::int64_t>& places, double near) {
+  std::vector<std::string> out;
+  for (std::size_t n = 0; n < times.size(); ++n) {
+    if (std::fabs(times[n] - 1) <= near) continue;
+    if (out.size() == 4) {
+      out.emplace_back("...");
+      break;
+    }
+    out.push_back(formatted("{} ({:.4g} times)", places[n], times[n]));
+  }
+  return joined(out, ", ");
+}
+
+// A scale of each head, and one of each query.
+std::vector<AttentionTried> fitted_scales(const LayerPlan& layer, const DumpedAttention& dumped, const Stage& stage,
+                                          const AttentionTried& plan) {
+  std::vector<AttentionTried> out;
+  if (plan.cap || stage.before || stage.stage == AttentionStage::out) return out;
+  const double near = 4 * std::max(dumped.unit, dumped.scores_unit) + 0x1p-18;
+  const auto add = [&](const std::vector<double>& times, std::vector<std::int64_t> places, const char* of, auto at) {
+    // Rows of one key have no scale.
+    const auto is_plans = [&](double x) { return x == 0 || std::fabs(x - 1) <= near; };
+    if (std::ranges::all_of(times, is_plans)) return;
+    AttentionTried tried = plan;
+    Scores content = *plan.content;
+    for (std::size_t h = 0; h < dumped.heads; ++h) {
+      for (std::size_t i = 0; i < dumped.queries; ++i) {
+        for (std::size_t j = 0; j < dumped.keys; ++j) content[dumped.at(h, i, j)] *= times[at(h, i)];
+      }
+    }
+    tried.content = std::make_shared<const Scores>(std::move(content));
+    tried.fitted = times.size();
+    tried.change = Change{PortFact::scale,
+                          formatted("{:.6g} but of {}: {}", layer.softmax_scale, of, times_words(times, places, near)),
+                          formatted("{:.6g} of all", layer.softmax_scale),
+                          formatted("multiply QK^T by {:.6g}, of all", layer.softmax_scale)};
+    out.push_back(std::move(tried));
+  };
+  std::vector<double> of_heads;
+  std::vector<std::int64_t> heads;
+  for (std::size_t h = 0; h < dumped.heads; ++h) {
+    heads.push_back(static_cast<std::int64_t>(h));
+    of_heads.push_back(scale_of_rows(dumped, stage, plan, {h, h + 1, 0, dumped.queries}));
+  }
+  add(of_heads, heads, "heads", [](std::size_t h, std::size_t) { return h; });
+  std::vector<double> of_queries;
+  for (std::size_t i = 0; i < dumped.queries; ++i) {
+    of_queries.push_back(scale_of_rows(dumped, stage, plan, {0, dumped.heads, i, i + 1}));
+  }
+  add(of_queries, dumped.q_order, "queries", [](std::size_t, std::size_t i) { return i; });
   return out;
 }
 
@@ -208,8 +228,7 @@ std::optional<AttentionTried> fitted_sinks(const LayerPlan& layer, const DumpedA
   for (double& x : content) x *= plan.content_times;
   const Scores scores = stage.before ? dumped.scores : capped_scores(content, *plan.bias, plan.cap);
   const Scores without = softmax_weights(scores, *plan.seen, {}, dumped);
-  const std::vector<double> made =
-      weights ? std::vector<double>{} : summed_values(without, *plan.v, plan.v_in_turn, dumped);
+  const std::vector<double> made = weights ? std::vector<double>{} : summed_values(without, *plan.v, plan.v_of, dumped);
   AttentionTried out = plan;
   out.sinks.assign(dumped.heads, 0.0);
   for (std::size_t h = 0; h < dumped.heads; ++h) {
@@ -266,7 +285,7 @@ std::optional<AttentionTried> fitted_slopes(const LayerPlan& layer, const Dumped
     return static_cast<double>(dumped.q_order[i] - dumped.k_order[j]);
   };
   for (std::size_t h = 0; h < dumped.heads; ++h) {
-    slopes.push_back(-slope_of(dumped, stage, plan, h, h + 1, back,
+    slopes.push_back(-slope_of(dumped, stage, plan, {h, h + 1, 0, dumped.queries}, back,
                                [&](std::size_t cell) { return plan.content_times * (*plan.content)[cell]; }));
     for (std::size_t i = 0; i < dumped.queries; ++i) {
       for (std::size_t j = 0; j < dumped.keys; ++j) bias[dumped.at(h, i, j)] = -slopes.back() * back(0, i, j);
@@ -288,11 +307,12 @@ std::vector<AttentionTried> fitted_numbers(const LayerPlan& layer, const DumpedA
     if (one) out.push_back(std::move(*one));
   };
   if (stage.before != AttentionStage::weights) {
-    const Few few = few_queries(dumped, plan);
+    const Few few = few_queries(dumped, plan, kSearched);
     add(fitted_scale(layer, dumped, stage, plan, few));
     add(fitted_cap(layer, stage, plan, few));
     add(fitted_sinks(layer, dumped, stage, plan));
     add(fitted_slopes(layer, dumped, stage, plan));
+    for (AttentionTried& one : fitted_scales(layer, dumped, stage, plan)) out.push_back(std::move(one));
   }
   return out;
 }

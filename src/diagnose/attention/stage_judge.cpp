@@ -168,12 +168,26 @@ Left StageJudge::of_scores(const AttentionTried& tried) const {
 
 // The scores that the softmax is of: the port's own where they were dumped.
 Scores StageJudge::softmaxed(const AttentionTried& tried, bool dumped_scores) const {
-  if (!dumped_scores) return softmax_weights(predicted_scores(tried), *tried.seen, tried.sinks, dumped_);
+  if (!dumped_scores) {
+    return rounded_weights(softmax_weights(predicted_scores(tried), *tried.seen, tried.sinks, dumped_), tried);
+  }
   Seen seen = *tried.seen;
   if (dumped_.masked) {
     for (std::size_t n = 0; n < seen.size(); ++n) seen[n] = std::isfinite(dumped_.scores[n]) ? 1 : 0;
   }
-  return softmax_weights(dumped_.scores, seen, tried.sinks, dumped_);
+  return rounded_weights(softmax_weights(dumped_.scores, seen, tried.sinks, dumped_), tried);
+}
+
+Scores StageJudge::rounded_weights(Scores weights, const AttentionTried& tried) const {
+  if (!tried.weights_in) return weights;
+  const RoundedWeights& in = *tried.weights_in;
+  each_row([&](std::size_t h, std::size_t i) {
+    double* const row = weights.data() + dumped_.at(h, i, 0);
+    const double largest = in.of_largest ? *std::max_element(row, row + dumped_.keys) : 1.0;
+    if (largest == 0) return;
+    for (std::size_t j = 0; j < dumped_.keys; ++j) row[j] = largest * rounded_to(in.format, row[j] / largest);
+  });
+  return weights;
 }
 
 // Of a query's weights, how much each may be off, relative to itself.
@@ -211,15 +225,24 @@ Left StageJudge::of_weights(const AttentionTried& tried, bool dumped_scores) con
   return out;
 }
 
+Scores StageJudge::summed_weights(const AttentionTried& tried, std::optional<AttentionStage> before) const {
+  if (before == AttentionStage::weights) return rounded_weights(dumped_.weights, tried);
+  return softmaxed(tried, before == AttentionStage::scores);
+}
+
+std::vector<double> StageJudge::output(const AttentionTried& tried, std::optional<AttentionStage> before) const {
+  return summed_values(summed_weights(tried, before), *tried.v, tried.v_of, dumped_);
+}
+
 Left StageJudge::of_out(const AttentionTried& tried, std::optional<AttentionStage> before) const {
   Left out{.rows = std::vector<char>(dumped_.queries, 0)};
   RowSums sums(dumped_.heads, dumped_.queries);
   const bool has_weights = before == AttentionStage::weights;
-  const Scores p = has_weights ? dumped_.weights : softmaxed(tried, before == AttentionStage::scores);
-  const std::vector<double> made = summed_values(p, *tried.v, tried.v_in_turn, dumped_);
+  const Scores p = summed_weights(tried, before);
+  const std::vector<double> made = summed_values(p, *tried.v, tried.v_of, dumped_);
   std::vector<double> sizes = *tried.v;
   for (double& x : sizes) x = std::fabs(x);
-  const std::vector<double> bound = summed_values(p, sizes, tried.v_in_turn, dumped_);
+  const std::vector<double> bound = summed_values(p, sizes, tried.v_of, dumped_);
   const double unit = std::max({kStageUnit, dumped_.out_unit, dumped_.unit});
   each_row([&](std::size_t h, std::size_t i) {
     const double error = has_weights ? kStageRoundings * std::max(unit, dumped_.weights_unit)
@@ -228,7 +251,7 @@ Left StageJudge::of_out(const AttentionTried& tried, std::optional<AttentionStag
     double allowed = 0.0;
     for (std::size_t c = 0; c < dumped_.value_dim; ++c) {
       const std::size_t n = (i * dumped_.heads + h) * dumped_.value_dim + c;
-      const double d = dumped_.out[n] - made[n];
+      const double d = dumped_.out[n] - (tried.out_in ? rounded_to(*tried.out_in, made[n]) : made[n]);
       rest += d * d;
       const double may = error * bound[n] + kStageRoundings * unit * std::fabs(made[n]);
       allowed += may * may;

@@ -46,15 +46,23 @@ class StageJudge {
   // Of scores, numbers alone: whether the mask is the hypothesis's is another question, which shown_by_scores()
   // answers.
   Left left(const Stage& stage, const AttentionTried& tried) const;
+  // The output of a hypothesis, [queries, heads, value_dim]. `before`: as in Stage.
+  std::vector<double> output(const AttentionTried& tried, std::optional<AttentionStage> before) const;
   // Of what it left, `left`: queries of which roundings, one by one, are not likely to leave as much. Holds where every
   // score has been rounded to the dtype of the tensors, and closer where other queries show that none was.
-  std::vector<std::size_t> unlikely_queries(const Stage& stage, const AttentionTried& tried, const Left& left) const;
+  // `inside`: half an ulp of 1 of a format that products, scores, weights and values may be in though what was dumped
+  // is finer; 0: none.
+  std::vector<std::size_t> unlikely_queries(const Stage& stage, const AttentionTried& tried, const Left& left,
+                                            double inside = 0.0) const;
 
  private:
   Left of_scores(const AttentionTried& tried) const;
   Left of_weights(const AttentionTried& tried, bool dumped_scores) const;
   Left of_out(const AttentionTried& tried, std::optional<AttentionStage> before) const;
   Scores softmaxed(const AttentionTried& tried, bool dumped_scores) const;
+  Scores rounded_weights(Scores weights, const AttentionTried& tried) const;
+  // What values are multiplied with.
+  Scores summed_weights(const AttentionTried& tried, std::optional<AttentionStage> before) const;
   double weight_error(const AttentionTried& tried, std::size_t h, std::size_t i, bool dumped_scores) const;
   // Queries with weights of keys that the hypothesis hides, or none of keys that it shows.
   std::vector<std::size_t> shown_otherwise(const AttentionTried& tried, const Scores& p, bool dumped_scores) const;

@@ -399,7 +399,7 @@ void add_rotation(const AttentionDumpArgs& args, const DumpedAttention& dumped, 
   other.rotated = !args.rotated;
   AttentionTried tried = plan;
   try {
-    tried.content = kept(content_scores(*args.layer, other, dumped, false));
+    tried.content = kept(content_scores(*args.layer, other, dumped));
   } catch (const Error&) {
     return;  // a rule that asks for a length, which a dump has not
   }
@@ -459,22 +459,38 @@ void add_others(const AttentionDumpArgs& args, const DumpedAttention& dumped, co
                         "head h has KV head h / (heads / kv_heads)",
                         "repeat_interleave the KV heads, do not tile them"};
     AttentionTried keys = plan;
-    keys.content = kept(content_scores(layer, args, dumped, true));
+    keys.content = kept(content_scores(layer, args, dumped, in_turn(dumped)));
     Change of_keys = change;
     of_keys.found = "keys " + change.found;
     add(out, keys, of_keys);
     if (plan.v) {
       AttentionTried both = keys;
-      both.v_in_turn = true;
+      both.v_of = in_turn(dumped);
       add(out, both, change);
       AttentionTried values = plan;
-      values.v_in_turn = true;
+      values.v_of = in_turn(dumped);
       Change of_values = change;
       of_values.found = "values " + change.found;
       add(out, values, of_values, AttentionStage::out);
     }
   }
   if (!plan.v) return;
+  const auto of_value = [&](std::vector<double> v, Change change) {
+    AttentionTried tried = plan;
+    tried.v = kept(std::move(v));
+    add(out, tried, std::move(change), AttentionStage::out);
+  };
+  const auto row = static_cast<std::ptrdiff_t>(dumped.kv_heads * dumped.value_dim);
+  if (dumped.keys > 1) {
+    std::vector<double> late(dumped.v.begin(), dumped.v.end() - row);
+    late.insert(late.begin(), static_cast<std::size_t>(row), 0.0);
+    of_value(std::move(late), {PortFact::value, "those of the token before", "each token's own",
+                               "write keys and values of a token to one place of the cache"});
+    std::vector<double> early(dumped.v.begin() + row, dumped.v.end());
+    early.insert(early.end(), static_cast<std::size_t>(row), 0.0);
+    of_value(std::move(early), {PortFact::value, "those of the token after", "each token's own",
+                                "write keys and values of a token to one place of the cache"});
+  }
   if (auto rotated = rotated_values(layer, dumped)) {
     AttentionTried tried = plan;
     tried.v = kept(std::move(*rotated));
@@ -487,7 +503,7 @@ void add_others(const AttentionDumpArgs& args, const DumpedAttention& dumped, co
 
 std::vector<AttentionTried> tried_attention(const AttentionDumpArgs& args, const DumpedAttention& dumped) {
   const LayerPlan& layer = *args.layer;
-  AttentionTried plan{.content = kept(content_scores(layer, args, dumped, false)),
+  AttentionTried plan{.content = kept(content_scores(layer, args, dumped)),
                       .bias = kept(bias_scores(layer, args, dumped)),
                       .cap = layer.soft_cap,
                       .seen = kept(seen_keys(layer.mask, args, dumped)),

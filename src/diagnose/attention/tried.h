@@ -7,9 +7,17 @@
 #include <vector>
 
 #include "diagnose/attention/made.h"
+#include "diagnose/formats.h"
 #include "diagnose/hypothesis.h"
 
 namespace posenc::inline v0_2::port {
+
+// Weights in a short format before values are summed by them: as they are, or over the largest of their row, as kernels
+// have them that divide by the sum last.
+struct RoundedWeights {
+  ShortFormat format{};
+  bool of_largest = false;
+};
 
 // Parts are shared between hypotheses that have them alike.
 struct AttentionTried {
@@ -21,7 +29,9 @@ struct AttentionTried {
   std::shared_ptr<const Seen> seen;
   std::vector<double> sinks{};  // [heads] or empty
   std::shared_ptr<const std::vector<double>> v;
-  bool v_in_turn = false;
+  KvHeads v_of{};  // of values
+  std::optional<RoundedWeights> weights_in{};
+  std::optional<ShortFormat> out_in{};
   AttentionStage first = AttentionStage::scores;  // the first stage that the change is seen in
   bool of_mask = false;                           // the change is one of the mask
   std::size_t fitted = 0;                         // so many of its numbers were fitted to the dump

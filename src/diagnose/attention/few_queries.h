@@ -1,0 +1,17 @@
+// A few queries of a dump, for what is tried too often to be tried on all of them.
+#pragma once
+
+#include <cstddef>
+
+#include "diagnose/attention/tried.h"
+
+namespace posenc::inline v0_2::port {
+
+// The dump, and a hypothesis, of `most` queries at most: the last one among them, evenly.
+struct Few {
+  DumpedAttention dumped;
+  AttentionTried plan;
+};
+Few few_queries(const DumpedAttention& dumped, const AttentionTried& plan, std::size_t most);
+
+}  // namespace posenc::inline v0_2::port
