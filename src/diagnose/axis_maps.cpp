@@ -37,6 +37,13 @@ bool interleaves(const std::vector<std::int64_t>& sections) {
   return true;
 }
 
+// 1, 2, ..., count.
+std::vector<std::int32_t> pair_numbers(std::size_t count) {
+  std::vector<std::int32_t> out(count);
+  for (std::size_t p = 0; p < count; ++p) out[p] = static_cast<std::int32_t>(p + 1);
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::int32_t> axes_over(const std::vector<std::int32_t>& of_pair, const Rope& rope,
@@ -90,9 +97,9 @@ std::vector<AxisChoice> axis_choices(const Rope& rope, const ChannelPairs& pairs
 
 std::optional<AxisChoice> measured_axes(const MeasuredTable& table, const FrequencyList& plan, const Places& places,
                                         const Rope& rope, const ChannelPairs& pairs) {
-  const std::vector<std::int32_t>& own = rope.axes.of_pair;
   const std::size_t axes = places.axes.size();
-  if (axes < 2 || own.size() != table.pairs || axes_over(own, rope, pairs) != own) return {};
+  const std::vector<std::int32_t> own = axes_over(rope.axes.of_pair, rope, pairs);
+  if (axes < 2 || own.size() != table.pairs) return {};
   // Another axis has to leave far less than the plan's: of slow pairs all leave the same.
   constexpr double kFarLess = 0.25;
   std::vector<std::int32_t> of_pair = own;
@@ -112,8 +119,14 @@ std::optional<AxisChoice> measured_axes(const MeasuredTable& table, const Freque
     }
   }
   if (of_pair == own) return {};
+  // The table may have more pairs than rotate, and the words are of those that do.
+  const std::vector<std::int32_t> numbers = axes_over(pair_numbers(rope.axes.of_pair.size()), rope, pairs);
+  std::vector<std::int32_t> of_rope = rope.axes.of_pair;
+  for (std::size_t p = 0; p < numbers.size(); ++p) {
+    if (numbers[p] > 0) of_rope[static_cast<std::size_t>(numbers[p] - 1)] = of_pair[p];
+  }
   return AxisChoice{of_pair,
-                    {{PortFact::axes, sections_words(rope, of_pair), sections_words(rope, own),
+                    {{PortFact::axes, sections_words(rope, of_rope), sections_words(rope, rope.axes.of_pair),
                       "rotate each pair by the coordinate that the plan names"}}};
 }
 

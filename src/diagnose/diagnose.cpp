@@ -17,6 +17,7 @@
 #include "diagnose/passed_channels.h"
 #include "diagnose/samples.h"
 #include "diagnose/slips.h"
+#include "diagnose/stored_levels.h"
 #include "diagnose/words/explain.h"
 #include "posenc/error.h"
 
@@ -450,6 +451,14 @@ void drop_what_explains_nothing(Diagnosis& out) {
   out.findings = {std::move(open)};
 }
 
+// Where nothing known explains what was stored in a few levels, these may be all that is wrong.
+void doubt_what_was_stored(const Samples& samples, Diagnosis& out) {
+  if (out.verdict != PortVerdict::differs || !std::ranges::all_of(out.findings, port::is_open)) return;
+  if (!port::is_in_few_levels(samples)) return;
+  out = cannot_tell(std::move(out), "each channel comes out in a few levels, as a cache of four bits or fewer has it",
+                    "dump keys after the rotation before they are stored");
+}
+
 Diagnosis of_samples(const Samples& samples, const Expectation& expected, std::vector<Change> shape, Diagnosis out) {
   const Rope* rope = expected.rope ? &*expected.rope : nullptr;
   const port::PairSearch search = search_pairs(samples, rope);
@@ -514,6 +523,7 @@ Diagnosis diagnose(const DiagnoseArgs& args) {
   judge_passed_channels(samples, expected, found);
   if (shape.empty()) doubt_what_leaks(samples, expected, found);
   drop_what_explains_nothing(found);
+  doubt_what_was_stored(samples, found);
   const bool by_factor =
       std::ranges::any_of(found.findings, [](const PortFinding& f) { return f.fact == PortFact::attention_factor; });
   const bool by_norm =

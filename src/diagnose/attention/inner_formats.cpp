@@ -12,13 +12,15 @@
 namespace posenc::inline v0_2::port {
 namespace {
 
-// Products of a query and a key, channels counted, that one try costs at most: 10 ms.
-constexpr std::size_t kMostProducts = std::size_t{1} << 22;
-constexpr std::size_t kFewest = 2;
-constexpr std::size_t kMost = 64;
-// What leaves as little as the best, in squares; and how many of these are tried on all queries.
+// Products of a query and a key, channels counted, that one try costs at most: 5 ms.
+constexpr std::size_t kProductsOfTry = std::size_t{1} << 21;
+constexpr std::size_t kFewestRows = 2;
+constexpr std::size_t kMostRows = 64;
+// What leaves as little as the best, in squares; how much less than nothing rounded; and how many of these are tried on
+// all queries.
 constexpr double kAsLittle = 4.0;
-constexpr std::size_t kTriedWhole = 6;
+constexpr double kLess = 8.0;
+constexpr std::size_t kTriedWhole = 3;
 
 // Queries and keys before they are multiplied: as they are; rounded; then times the scale, or its root each, and
 // rounded again.
@@ -66,7 +68,7 @@ Tries tries_of(const InnerFormat& format, const Stage& stage, bool has_own_conte
   return out;
 }
 
-std::string words_of(const Rounded& of, std::string_view format) {
+std::string parts_words(const Rounded& of, std::string_view format) {
   std::vector<std::string> parts;
   if (of.operands != Operands::as_they_are) parts.emplace_back("queries and keys");
   if (of.scores != OfScores::nothing) parts.emplace_back("scores");
@@ -171,14 +173,15 @@ class Roundings {
   std::shared_ptr<const std::vector<double>> values_;
 };
 
-struct Tried {
+struct RoundedRest {
   Rounded parts;
   double rest = 0.0;
 };
 
 // Errors of scores and those of what follows are independent, so that each is searched with the other as it is: first
 // nothing, then the best. Twice, since a part that is small beside the other shows once that is known.
-std::vector<Tried> searched(Roundings& roundings, const StageJudge& judge, const Stage& stage, const Tries& tries) {
+std::vector<RoundedRest> searched(Roundings& roundings, const StageJudge& judge, const Stage& stage,
+                                  const Tries& tries) {
   std::map<Rounded, double> rests;
   const auto rest = [&](const Rounded& parts) {
     const auto [at, is_new] = rests.emplace(parts, 0.0);
@@ -197,9 +200,9 @@ std::vector<Tried> searched(Roundings& roundings, const StageJudge& judge, const
       for (const bool values : tries.values) better({best.operands, best.scores, weights, values});
     }
   }
-  std::vector<Tried> out;
+  std::vector<RoundedRest> out;
   for (const auto& [parts, left] : rests) out.push_back({parts, left});
-  std::ranges::sort(out, {}, &Tried::rest);
+  std::ranges::sort(out, {}, &RoundedRest::rest);
   return out;
 }
 
@@ -211,17 +214,18 @@ std::vector<AttentionTried> in_inner_format(const InnerFormat& format, const Att
   std::vector<AttentionTried> out;
   if (stage.before == AttentionStage::scores && stage.stage == AttentionStage::weights) return out;
   const std::size_t each = std::max<std::size_t>(1, dumped.heads * dumped.keys * dumped.head_dim);
-  const Few few = few_queries(dumped, of, std::clamp(kMostProducts / each, kFewest, kMost));
+  const Few few = few_queries(dumped, of, std::clamp(kProductsOfTry / each, kFewestRows, kMostRows));
   const StageJudge judge(few.dumped, args.layer->softmax_scale);
   const Tries tries = tries_of(format, stage, of.content == plan.content);
   Roundings of_few(format.format, args, few.dumped, few.plan);
   Roundings of_all(format.format, args, dumped, of);
-  const std::vector<Tried> found = searched(of_few, judge, stage, tries);
+  const std::vector<RoundedRest> found = searched(of_few, judge, stage, tries);
+  const auto as_it_is = std::ranges::find(found, Rounded{}, &RoundedRest::parts);
   for (std::size_t n = 0; n < std::min(found.size(), kTriedWhole); ++n) {
-    if (found[n].rest > kAsLittle * found.front().rest) break;
+    if (found[n].rest > kAsLittle * found.front().rest || found[n].rest * kLess > as_it_is->rest) break;
     if (found[n].parts == Rounded{}) continue;
     AttentionTried tried = of_all.made(found[n].parts);
-    tried.change = Change{PortFact::precision, words_of(found[n].parts, format.name), "float32 or better",
+    tried.change = Change{PortFact::precision, parts_words(found[n].parts, format.name), "float32 or better",
                           format.products_alone ? std::string("multiply in float32, without TF32, or take it as it is")
                                                 : formatted("make them in float32, or take {} as it is", format.name)};
     out.push_back(std::move(tried));

@@ -20,7 +20,7 @@ ConstTensorView view_of(const std::vector<double>& x, std::size_t tokens, std::s
 }
 
 // Keys of each head.
-std::vector<double> repeated(const DumpedAttention& dumped, const KvHeads& of) {
+std::vector<double> repeated_keys(const DumpedAttention& dumped, const KvHeads& of) {
   std::vector<double> out;
   out.reserve(dumped.keys * dumped.heads * dumped.head_dim);
   for (std::size_t j = 0; j < dumped.keys; ++j) {
@@ -91,7 +91,7 @@ Scores content_scores(const LayerPlan& layer, const AttentionDumpArgs& args, con
     return scores_of(open, args, dumped, dumped.k, dumped.kv_heads, reference::ScoreStage::content);
   }
   open.kv_heads = layer.heads;
-  return scores_of(open, args, dumped, repeated(dumped, of), dumped.heads, reference::ScoreStage::content);
+  return scores_of(open, args, dumped, repeated_keys(dumped, of), dumped.heads, reference::ScoreStage::content);
 }
 
 Scores bias_scores(const LayerPlan& layer, const AttentionDumpArgs& args, const DumpedAttention& dumped,

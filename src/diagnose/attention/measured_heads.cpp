@@ -13,7 +13,7 @@ namespace posenc::inline v0_2::port {
 namespace {
 
 // Products of a query and a key of all KV heads that are tried, channels counted: 0.3 s of the float64 reference.
-constexpr std::size_t kMostProducts = std::size_t{1} << 26;
+constexpr std::size_t kProductsOfHeads = std::size_t{1} << 26;
 constexpr std::size_t kFewQueries = 4;
 
 // x, [tokens, kv_heads, channels], with one KV head in the place of all.
@@ -56,7 +56,7 @@ KvHeads likely_heads(const AttentionDumpArgs& args, const DumpedAttention& dumpe
   return out;
 }
 
-std::string words_of(const KvHeads& of) {
+std::string heads_words(const KvHeads& of) {
   constexpr std::size_t kTold = 12;
   std::vector<std::string> out;
   for (std::size_t h = 0; h < std::min(of.size(), kTold); ++h) out.push_back(formatted("{}", of[h]));
@@ -68,7 +68,7 @@ void add_heads(const AttentionDumpArgs& args, const DumpedAttention& dumped, con
                const AttentionTried& plan, std::vector<AttentionTried>& out) {
   const std::size_t products =
       dumped.kv_heads * dumped.heads * std::min(dumped.queries, kFewQueries) * dumped.keys * dumped.head_dim;
-  if (dumped.kv_heads < 2 || products > kMostProducts) return;
+  if (dumped.kv_heads < 2 || products > kProductsOfHeads) return;
   const KvHeads found = likely_heads(args, dumped, stage, plan);
   KvHeads own(dumped.heads);
   for (std::size_t h = 0; h < dumped.heads; ++h) own[h] = kv_head_of({}, dumped, h);
@@ -76,9 +76,9 @@ void add_heads(const AttentionDumpArgs& args, const DumpedAttention& dumped, con
   AttentionTried tried = plan;
   if (!stage.before) tried.content = std::make_shared<const Scores>(content_scores(*args.layer, args, dumped, found));
   tried.v_of = found;
-  tried.change =
-      Change{PortFact::kv_heads, formatted("{}of heads 0, 1, ..: {}", stage.before ? "values " : "", words_of(found)),
-             formatted("of heads 0, 1, ..: {}", words_of(own)), "head h has KV head h / (heads / kv_heads)"};
+  tried.change = Change{
+      PortFact::kv_heads, formatted("{}of heads 0, 1, ..: {}", stage.before ? "values " : "", heads_words(found)),
+      formatted("of heads 0, 1, ..: {}", heads_words(own)), "head h has KV head h / (heads / kv_heads)"};
   out.push_back(std::move(tried));
 }
 

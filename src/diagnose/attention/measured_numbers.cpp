@@ -74,18 +74,18 @@ void each_score(const DumpedAttention& dumped, const Stage& stage, const Attenti
   }
 }
 
-// Rows of a stage: heads, and queries, from the first to before the end.
-struct Rows {
+// ScoreRows of a stage: heads, and queries, from the first to before the end.
+struct ScoreRows {
   std::size_t first_head, end_head, first_query, end_query;
 };
 
-Rows all_rows(const DumpedAttention& dumped) { return {0, dumped.heads, 0, dumped.queries}; }
+ScoreRows all_rows(const DumpedAttention& dumped) { return {0, dumped.heads, 0, dumped.queries}; }
 
 // The slope of scores over `of(cell, key, query)`, other than `known` says: least squares in each query, by all of
 // them.
 template <typename Of, typename Known>
-double slope_of(const DumpedAttention& dumped, const Stage& stage, const AttentionTried& plan, const Rows& rows, Of of,
-                Known known) {
+double slope_of(const DumpedAttention& dumped, const Stage& stage, const AttentionTried& plan, const ScoreRows& rows,
+                Of of, Known known) {
   double up = 0.0;
   double down = 0.0;
   for (std::size_t h = rows.first_head; h < rows.end_head; ++h) {
@@ -107,7 +107,8 @@ double slope_of(const DumpedAttention& dumped, const Stage& stage, const Attenti
 }
 
 // How often the plan's scale some rows have.
-double scale_of_rows(const DumpedAttention& dumped, const Stage& stage, const AttentionTried& plan, const Rows& rows) {
+double scale_of_rows(const DumpedAttention& dumped, const Stage& stage, const AttentionTried& plan,
+                     const ScoreRows& rows) {
   return slope_of(
       dumped, stage, plan, rows, [&](std::size_t cell, std::size_t, std::size_t) { return (*plan.content)[cell]; },
       [&](std::size_t cell) { return (*plan.bias)[cell]; });
@@ -171,7 +172,7 @@ std::vector<AttentionTried> fitted_scales(const LayerPlan& layer, const DumpedAt
   if (plan.cap || stage.before || stage.stage == AttentionStage::out) return out;
   const double near = 4 * std::max(dumped.unit, dumped.scores_unit) + 0x1p-18;
   const auto add = [&](const std::vector<double>& times, std::vector<std::int64_t> places, const char* of, auto at) {
-    // Rows of one key have no scale.
+    // ScoreRows of one key have no scale.
     const auto is_plans = [&](double x) { return x == 0 || std::fabs(x - 1) <= near; };
     if (std::ranges::all_of(times, is_plans)) return;
     AttentionTried tried = plan;
