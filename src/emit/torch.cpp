@@ -92,7 +92,7 @@ std::string torch_argument(const Recipe& recipe, const Parameter& parameter) {
     case From::k_position: return recipe.axes > 1 ? formatted("j[{}]", parameter.axis) : "j";
     case From::q_order: return "q_order[:, None]";
     case From::k_order: return "k_order[None, :]";
-    case From::table:
+    case From::table: return parameter.name + ".float()";  // a table in float64 would make the scores float64
     case From::prefix:
     case From::length:
     case From::pair:

@@ -176,6 +176,30 @@ def test_torch(case):
     check(case, emitted.torch_port(code, emitted.module(code)))
 
 
+WITH_TABLES = [case for case in CASES if any(weights is not None for weights in run_of(case).weights)]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16"])
+@pytest.mark.parametrize("case", WITH_TABLES, ids=by_name)
+def test_torch_takes_tables_of_any_dtype(case, dtype):
+    """Scores are float32 whatever a table is: weights in float64 would not meet values in float32."""
+    import torch
+
+    code = case.emit("torch")
+    made, run = emitted.module(code), run_of(case)
+    q, k, v = (torch.from_numpy(x) for x in (run.q, run.k, run.v))
+    if run.rope is not None:
+        table = made.cos_sin(torch.from_numpy(run.positions))
+        q, k = made.rotate(q, *table), made.rotate(k, *table)
+    given = {"q": q, "k": k, "v": v} | {name: torch.from_numpy(np.asarray(of)) for name, of in run.inputs.items()}
+    tables = [name for name in emitted.parameters(code, "attention") if name.endswith("table") or name in ("r1", "r2")]
+    assert tables
+    rounded = given | {name: given[name].to(getattr(torch, dtype)) for name in tables}
+    expected = given | {name: rounded[name].float() for name in tables}
+    out = [made.attention(*(of[name] for name in emitted.parameters(code, "attention"))) for of in (rounded, expected)]
+    assert out[0].dtype == torch.float32 and torch.equal(*out)
+
+
 PORTS = {"c": emitted.c_ports, "cpp": emitted.cpp_ports, "cuda": emitted.cuda_ports, "metal": emitted.metal_ports}
 
 
