@@ -104,7 +104,9 @@ constexpr QkNorm kOnlyKeysWeighted{.kind = QkNorm::Kind::rms, .weighted_queries 
 
 constexpr OwnKey kLagunaKeys[] = {{&keys::kHeads, "num_attention_heads_per_layer", "num_attention_heads"}};
 constexpr StackRule kLagunaStack{.own_keys = kLagunaKeys};
-constexpr OwnKey kBltKeys[] = {{&keys::kWindow, keys::kByteWindow.names}};
+// The whole model writes its local_attention_window_len over a sliding_window of its encoder.
+constexpr Names kByteWindow{"local_attention_window_len"};
+constexpr OwnKey kBltKeys[] = {{&keys::kWindow, kByteWindow}, {&keys::kByteWindow, kByteWindow}};
 // The whole model makes the masks of its patches; and those of its bytes, by local_attention_window_len.
 constexpr OwnKey kBltGlobalKeys[] = {{&keys::kWindow}, {&keys::kIsCausal}};
 constexpr StackRule kBltGlobal{.own_keys = kBltGlobalKeys};
@@ -159,6 +161,22 @@ SchemeChoice cohere2_moe_scheme(ConfigScope& scope, const SchemeFacts&) {
         formatted("{} is given, and no mlp_layer_types: which layers rotate is not read.", dense->from), {dense->from});
   }
   return choose_rotation(family_default(scope.family()));
+}
+
+// Inkling's class knows "hybrid_sliding" by its heads and "hybrid" by its mask: of another word the one is a full
+// layer's, and the other a sliding layer's.
+AttentionShape inkling_shape(ConfigScope& scope, AttentionShape shape) {
+  const auto types = scope.peek(keys::kLayerTypes);
+  if (!types || types->value.kind() != io::JsonKind::array) return shape;
+  for (const io::JsonValue& word : types->value.items()) {
+    if (word.kind() != io::JsonKind::string || word.text().starts_with("hybrid")) continue;
+    scope.reader().undecided(formatted("{} has the word {}: the class takes such a layer's heads for those of a full "
+                                       "layer, and lets its mask slide.",
+                                       types->from, shown(word)),
+                             {types->from});
+    break;
+  }
+  return shape;
 }
 
 // JetMoE (arXiv 2404.07413): each of the experts that a token is sent to has a query for every head of keys.
@@ -352,8 +370,8 @@ std::span<const Family> decoders_families() noexcept {
     {.name = "iquestcoder", .class_stems = "IQuestCoder", .pairing = kHalf, .misleading_keys = "partial_rotary_factor"},
     {.name = "inkling_text", .class_stems = "InklingText", .main = kInklingStack, .scales = false,
      .sizes = Sizes::sliding_own, .rotary_layers = kNoRotaryLayer, .windows = Windows::patterned, .default_pattern = 6,
-     .query_scaling = QueryScaling::full_layers, .qk_norm = QkNormRule{kRmsPerHead}, .softmax_scale = over_head_dim,
-     .undecided_keys = "local_layer_ids"},
+     .query_scaling = QueryScaling::full_layers, .qk_norm = QkNormRule{kRmsPerHead}, .own_shape = inkling_shape,
+     .softmax_scale = over_head_dim, .undecided_keys = "local_layer_ids"},
     {.name = "inkling2_text", .class_stems = "Inkling2Text", .main = kInklingStack, .scales = false,
      .sizes = Sizes::sliding_own, .rotary_layers = kNoRotaryLayer, .windows = Windows::patterned, .default_pattern = 6,
      .query_scaling = QueryScaling::full_layers,

@@ -1,6 +1,9 @@
 // Models that write down speech. One row a family. Facts: the transformers 5.23.0 class named by the stem.
+#include "base/formatted.h"
+#include "plan/facts/plan_limits.h"
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
+#include "plan/layers/layers.h"
 
 namespace posenc::plan {
 namespace {
@@ -38,6 +41,22 @@ constexpr InputRule kEncoderRows{
 constexpr StackRule kStreamingDecoder{.input = kEncoderRows, .cross = CrossAttention::every_block};
 constexpr StackRule kMoonshineDecoder{.cross = CrossAttention::every_block, .own_keys = kMoonshineDecoderKeys};
 
+// Moonshine's class writes the encoder's numbers of heads over the decoder's as it builds the encoder, before the
+// decoder reads them; a file with two numbers was written by other code.
+AttentionShape moonshine_shape(ConfigScope& scope, AttentionShape shape) {
+  if (scope.stack().cross == CrossAttention::none) return shape;
+  const Setting<std::int64_t> heads = scope.integer(keys::kEncoderHeads, {1, kMaxHeads});
+  const Setting<std::int64_t> kv_heads = scope.integer(keys::kEncoderKvHeads, {1, kMaxHeads});
+  const std::int64_t others = heads.value.value_or(shape.heads.value);
+  const std::int64_t other_kv_heads = kv_heads.value.value_or(others);
+  if (others == shape.heads.value && other_kv_heads == shape.kv_heads.value) return shape;
+  scope.reader().undecided(
+      formatted("The encoder has {} heads and {} KV heads, the decoder {} and {}: the class gives both the encoder's.",
+                others, other_kv_heads, shape.heads.value, shape.kv_heads.value),
+      {});
+  return shape;
+}
+
 }  // namespace
 
 std::span<const Family> whisper_families() noexcept {
@@ -48,7 +67,7 @@ std::span<const Family> whisper_families() noexcept {
     {.name = "speech_to_text", .class_stems = "Speech2Text", .main = kSpeechToTextDecoder,
      .encoder = &kSpeechToTextEncoder, .scales = false, .rotary_layers = kNoRotaryLayer},
     {.name = "moonshine", .class_stems = "Moonshine", .pairing = Pairing::interleaved, .main = kMoonshineDecoder,
-     .encoder = &kMoonshineEncoder, .width = Width::partial_factor},
+     .encoder = &kMoonshineEncoder, .width = Width::partial_factor, .own_shape = moonshine_shape},
     {.name = "moonshine_streaming", .class_stems = "MoonshineStreaming", .pairing = Pairing::interleaved,
      .main = kStreamingDecoder, .width = Width::partial_factor},
     {.name = "cohere_asr", .class_stems = "CohereAsr", .main = kCohereAsrStack, .scales = false, .rotary_layers = kNoRotaryLayer},

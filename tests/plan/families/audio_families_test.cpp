@@ -64,7 +64,7 @@ constexpr std::string_view kMusicgen = R"({"model_type": "musicgen",
 constexpr std::string_view kMoonshine = R"({"model_type": "moonshine",
   "architectures": ["MoonshineForConditionalGeneration"], "hidden_size": 288, "encoder_num_hidden_layers": 1,
   "encoder_num_attention_heads": 8, "encoder_num_key_value_heads": 8, "decoder_num_hidden_layers": 2,
-  "decoder_num_attention_heads": 8, "decoder_num_key_value_heads": 4, "max_position_embeddings": 512,
+  "decoder_num_attention_heads": 8, "decoder_num_key_value_heads": 8, "max_position_embeddings": 512,
   "partial_rotary_factor": 0.9, "rope_theta": 5000})";
 constexpr std::string_view kParakeet = R"({"model_type": "parakeet_ctc", "architectures": ["ParakeetForCTC"],
   "encoder_config": {"model_type": "parakeet_encoder", "hidden_size": 64, "num_attention_heads": 4,
@@ -185,9 +185,21 @@ TEST(AudioFamilies, moonshine_rotates_part_of_its_heads) {
   const Stack& decoder = stack_of(plan, "decoder");
   ASSERT_EQ(decoder.layers.size(), 4U);
   EXPECT_EQ(posenc::rope(decoder.layers[0].rotate.at(0)), rope);
-  EXPECT_EQ(decoder.layers[0].kv_heads, 4);
+  EXPECT_EQ(decoder.layers[0].kv_heads, 8);
   EXPECT_EQ(decoder.layers[1].kind, LayerKind::cross_attention);
   EXPECT_TRUE(decoder.layers[1].rotate.empty());
+  EXPECT_TRUE(plan.known);
+}
+
+// Its class builds both with the encoder's.
+TEST(AudioFamilies, moonshine_with_two_numbers_of_heads_is_not_known) {
+  for (const std::string_view other : {R"("decoder_num_key_value_heads": 4)",
+                                       R"("decoder_num_key_value_heads": null, "encoder_num_attention_heads": 4)",
+                                       R"("decoder_num_key_value_heads": 1)"}) {
+    const Plan plan = plan_of(with(kMoonshine, R"("decoder_num_key_value_heads": 8)", other));
+    EXPECT_FALSE(stack_of(plan, "decoder").known) << other;
+    EXPECT_TRUE(stack_of(plan, "encoder").known) << other;
+  }
 }
 
 TEST(AudioFamilies, parakeet_has_sines_of_distances) {
@@ -254,7 +266,7 @@ TEST(AudioFamilies, a_wrong_type_is_an_error_at_its_key) {
             "/coarse_acoustics_config/block_size");
   EXPECT_EQ(error_of(with(kMusicgen, R"("num_layers": 2)", R"("num_layers": -1)")).path, "/text_encoder/num_layers");
   EXPECT_EQ(
-      error_of(with(kMoonshine, R"("decoder_num_key_value_heads": 4)", R"("decoder_num_key_value_heads": 3)")).path,
+      error_of(with(kMoonshine, R"("decoder_num_key_value_heads": 8)", R"("decoder_num_key_value_heads": 3)")).path,
       "/decoder_num_key_value_heads");
 }
 

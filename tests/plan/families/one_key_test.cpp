@@ -97,6 +97,14 @@ TEST(OneKey, lets_a_pix2struct_text_that_is_no_decoder_look_both_ways) {
   EXPECT_EQ(plan.stacks.front().layers.front().mask.kind, MaskKind::bidirectional);
 }
 
+TEST(OneKey, reads_the_words_of_inkling) {
+  const Plan plan = plan_of(config("inkling_text", kCodec, R"(, "layer_types": ["hybrid", "hybrid_sliding"])"));
+  EXPECT_TRUE(plan.known);
+  const std::vector<LayerPlan>& layers = plan.stacks.front().layers;
+  EXPECT_FALSE(layers[0].mask.window);
+  EXPECT_EQ(layers[1].mask.window, (Window{31, 0}));
+}
+
 // ---- what nobody can say leaves the plan open ----
 
 class Undecided : public testing::TestWithParam<Kin> {};
@@ -111,6 +119,9 @@ constexpr Kin kUndecided[] = {
     {"step3p5", kDecoder, R"(, "use_bidirectional_attention": true, "layer_types": ["full_attention",
       "full_attention"])",
      ""},
+    // Its class knows "hybrid" and "hybrid_sliding".
+    {"inkling_text", kCodec, R"(, "layer_types": ["hybrid", "sliding_attention"])", ""},
+    {"inkling_text", kCodec, R"(, "layer_types": ["full_attention", "hybrid_sliding"])", ""},
     // Masks slide, and kernels do not.
     {"smollm3", kCodec, R"(, "layer_types": ["full_attention", "sliding_attention"])", ""},
     // Some classes find dictionaries of layer types under the old name, some do not.

@@ -264,8 +264,8 @@ TEST(TextKin, t5gemma_has_two_stacks_of_gemma_2) {
 TEST(TextKin, blt_has_stacks_of_bytes_and_of_patches) {
   const auto part = [](std::string_view more) { return "{" + std::string(kDecoder) + std::string(more) + "}"; };
   const Plan plan = plan_of(R"({"model_type": "blt", "local_attention_window_len": 16, "decoder_config": )" +
-                            part(R"(, "cross_attn_all_layers": false)") + R"(, "encoder_config": )" +
-                            part(R"(, "sliding_window": 16)") + R"(, "global_config": )" + part("") +
+                            part(R"(, "cross_attn_all_layers": false, "sliding_window": 9)") +
+                            R"(, "encoder_config": )" + part(R"(, "sliding_window": 8)") + R"(, "global_config": )" + part("") +
                             R"(, "patcher_config": )" + part(R"(, "sliding_window": 32)") + "}");
   EXPECT_TRUE(plan.known);
   EXPECT_EQ(summary(plan),
@@ -274,10 +274,12 @@ TEST(TextKin, blt_has_stacks_of_bytes_and_of_patches) {
             "encoder: 0-3 4/2x64 interleaved 64 @20000 s0.125 causal w15,0; 4 cross 4/2x64 s0.125 sparse | "
             "global: 0-3 4/2x64 interleaved 64 @20000 s0.125 causal | "
             "patcher: 0-3 4/2x64 interleaved 64 @20000 s0.125 causal w31,0");
-  // By itself its mask is the call's.
-  const Plan alone = plan_of(config({"blt_local_encoder", kDecoder, "", ""}));
-  EXPECT_TRUE(alone.known);
-  EXPECT_EQ(summary(alone), "decoder: 0-3 4/2x64 interleaved 64 @20000 s0.125 sparse; 4 cross 4/2x64 s0.125 sparse");
+  // By itself its mask is the call's, whatever its sliding_window.
+  for (const std::string_view window : {"", R"(, "sliding_window": 8)"}) {
+    const Plan alone = plan_of(config({"blt_local_encoder", kDecoder, window, ""}));
+    EXPECT_TRUE(alone.known);
+    EXPECT_EQ(summary(alone), "decoder: 0-3 4/2x64 interleaved 64 @20000 s0.125 sparse; 4 cross 4/2x64 s0.125 sparse");
+  }
 }
 
 TEST(TextKin, keys_of_two_stacks_share_a_softmax) {
