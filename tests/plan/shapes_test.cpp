@@ -206,22 +206,47 @@ TEST(Shapes, inner_numbers_are_no_fewer_layers) {
   EXPECT_THAT(warnings_of(kQwen3, shapes), IsEmpty());
 }
 
+constexpr std::string_view kT5 = R"({"model_type": "t5", "d_model": 48, "num_heads": 4, "d_kv": 16, "num_layers": 2,
+  "num_decoder_layers": 2, "vocab_size": 99})";
+
 Shapes t5() {
   Shapes shapes;
-  for (const std::string stack : {"encoder", "decoder"}) {
-    for (const std::string number : {"0", "1"}) {
+  const auto add = [&](const std::string& prefix) {
+    for (const std::string name : {"q", "k", "v"}) shapes[prefix + name + ".weight"] = {64, 48};
+    shapes[prefix + "o.weight"] = {48, 64};
+  };
+  for (const std::string number : {"0", "1"}) {
+    for (const std::string stack : {"encoder", "decoder"}) {
       const std::string prefix = fmt::format("{}.block.{}.layer.0.SelfAttention.", stack, number);
-      for (const std::string name : {"q", "k", "v"}) shapes[prefix + name + ".weight"] = {64, 48};
-      shapes[prefix + "o.weight"] = {48, 64};
+      add(prefix);
       if (number == "0") shapes[prefix + "relative_attention_bias.weight"] = {32, 4};
     }
+    add("decoder.block." + number + ".layer.1.EncDecAttention.");
   }
   return shapes;
 }
 
+TEST(Shapes, of_cross_attention) {
+  EXPECT_THAT(warnings_of(kT5, t5()), IsEmpty());
+  struct Case {
+    std::string name;
+    std::vector<std::int64_t> shape;
+    std::string_view claim;
+  };
+  for (const Case& one : {Case{"q", {32, 48}, "4 heads of 16 channels"}, Case{"k", {128, 48}, "64 rows"},
+                          Case{"v", {32, 48}, "64 rows"}, Case{"o", {48, 32}, "64 columns"}}) {
+    const std::string tensor = "decoder.block.1.layer.1.EncDecAttention." + one.name + ".weight";
+    Shapes shapes = t5();
+    shapes[tensor] = one.shape;
+    EXPECT_THAT(warnings_of(kT5, shapes), ElementsAre(mismatch(tensor, "", one.claim)));
+  }
+  // A table that no class reads.
+  Shapes shapes = t5();
+  shapes["decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"] = {7, 7};
+  EXPECT_THAT(warnings_of(kT5, shapes), IsEmpty());
+}
+
 TEST(Shapes, a_table_of_biases_that_a_stack_lacks) {
-  constexpr std::string_view kT5 = R"({"model_type": "t5", "d_model": 48, "num_heads": 4, "d_kv": 16, "num_layers": 2,
-    "num_decoder_layers": 2, "vocab_size": 99})";
   Shapes shapes = t5();
   EXPECT_THAT(warnings_of(kT5, shapes), IsEmpty());
   shapes["decoder.block.1.layer.0.SelfAttention.k.weight"] = {32, 48};
@@ -372,6 +397,52 @@ TEST(Shapes, of_a_gguf_file) {
   EXPECT_THAT(warnings(32, 16), IsEmpty());
   EXPECT_THAT(warnings(16, 16), ElementsAre(mismatch("blk.0.attn_k.weight", "[16, 64]", "2 heads of 16 channels")));
   EXPECT_THAT(warnings(32, 8), ElementsAre(mismatch("blk.0.attn_k_norm.weight", "[8]", "16 weights")));
+}
+
+// Latent attention by GGUF's names.
+TEST(Shapes, of_the_latents_of_a_gguf_file) {
+  using Axes = std::vector<std::uint64_t>;  // the fastest first
+  const std::map<std::string, Axes> fine{{"attn_q_b.weight", {48, 192}},
+                                         {"attn_kv_a_mqa.weight", {64, 40}},
+                                         {"attn_kv_a_norm.weight", {32}},
+                                         {"attn_kv_b.weight", {32, 256}},
+                                         {"attn_output.weight", {128, 64}}};
+  const auto warnings = [](const std::map<std::string, Axes>& tensors) {
+    GgufBuilder file;
+    file.text("general.architecture", "deepseek2")
+        .u32("deepseek2.block_count", 1)
+        .u32("deepseek2.context_length", 4096)
+        .u32("deepseek2.embedding_length", 64)
+        .u32("deepseek2.attention.head_count", 8)
+        .u32("deepseek2.attention.head_count_kv", 8)
+        .u32("deepseek2.attention.key_length", 24)
+        .u32("deepseek2.attention.value_length", 16)
+        .u32("deepseek2.attention.kv_lora_rank", 32)
+        .u32("deepseek2.attention.q_lora_rank", 48)
+        .u32("deepseek2.rope.dimension_count", 8)
+        .f32("deepseek2.rope.freq_base", 1e4F);
+    for (const auto& [name, axes] : tensors) file.zeros("blk.0." + name, axes);
+    const std::string bytes = file.bytes();
+    const Result<Plan> plan = read_plan(std::as_bytes(std::span(bytes)), "model.gguf");
+    EXPECT_TRUE(plan.ok()) << plan.error().message();
+    std::vector<Warning> found = plan->warnings;
+    std::erase_if(found, [](const Warning& one) { return one.code != "shape-mismatch"; });
+    return found;
+  };
+  EXPECT_THAT(warnings(fine), IsEmpty());
+  struct Case {
+    std::string name;
+    Axes axes;
+    std::string_view claim;
+  };
+  for (const Case& one : {Case{"attn_q_b.weight", {48, 96}, "192 rows: 8 heads of 24 channels"},
+                          Case{"attn_kv_a_mqa.weight", {64, 48}, "40 rows: 32 latent channels, and 8 that rotate"},
+                          Case{"attn_kv_b.weight", {32, 128}, "256 rows"},
+                          Case{"attn_kv_a_norm.weight", {16}, "16 latent channels, and 8 that rotate"}}) {
+    std::map<std::string, Axes> tensors = fine;
+    tensors[one.name] = one.axes;
+    EXPECT_THAT(warnings(tensors), ::testing::Contains(message(one.claim))) << one.name;
+  }
 }
 
 // Blocks that the tensors are of, and those that the file says: `attends` has tensors of attention.

@@ -31,7 +31,8 @@ class Judge {
   Judge(const Plan& plan, std::span<const NamedShape> tensors) : plan_(plan) {
     for (const NamedShape& tensor : tensors) {
       const std::optional<Role> role = role_of(tensor.name);
-      if (role && role->layer && role->stack.empty()) lists_[numbered(tensor.name)->before].insert(*role->layer);
+      if (role && role->layer && role->stack.empty() && !role->crosses)
+        lists_[numbered(tensor.name)->before].insert(*role->layer);
     }
     if (plan.stacks.empty()) return;
     for (const LayerPlan& layer : plan.stacks.front().layers) {
@@ -89,7 +90,8 @@ class Judge {
   // layers than the first stack are passed over.
   bool is_of_another_list(const std::string& name, const Role& role) const {
     if (!role.layer || !role.stack.empty() || lists_.size() < 2 || plan_.stacks.empty()) return false;
-    return lists_.at(numbered(name)->before) != attending_;
+    const auto list = lists_.find(numbered(name)->before);
+    return list == lists_.end() || list->second != attending_;
   }
 
   void add(const Claim& claim, const NamedShape& tensor, const std::string& expected) {
@@ -115,20 +117,18 @@ class Judge {
 
   void look_at_layer(const NamedShape& tensor, const Role& role, const Stack& stack) {
     const auto layer = std::ranges::find_if(stack.layers, [&](const LayerPlan& one) {
-      return one.index == *role.layer && one.kind == LayerKind::attention;
+      return one.index == *role.layer && one.kind == (role.crosses ? LayerKind::cross_attention : LayerKind::attention);
     });
     if (layer == stack.layers.end() || layer->heads == 0 || layer->head_dim == 0) return;
     Attention& attention = attentions_[{stack.name, &*layer}];
     attention.tensors[role.role] = &tensor;
     attention.module = role.module;
     const Shape& shape = tensor.shape;
-    const std::string id = stack.name;
+    const std::string id = stack.name + (role.crosses ? " cross" : "");
     switch (role.role) {
-      case TensorRole::queries:
-        return look_at_rows(tensor, *layer, id + " queries", layer->heads, layer->head_dim, true);
-      case TensorRole::keys: return look_at_rows(tensor, *layer, id + " keys", layer->kv_heads, layer->head_dim, false);
-      case TensorRole::values:
-        return look_at_rows(tensor, *layer, id + " values", layer->kv_heads, layer->value_dim, false);
+      case TensorRole::queries: return look_at_rows(tensor, id + " queries", layer->heads, layer->head_dim, true);
+      case TensorRole::keys: return look_at_rows(tensor, id + " keys", layer->kv_heads, layer->head_dim, false);
+      case TensorRole::values: return look_at_rows(tensor, id + " values", layer->kv_heads, layer->value_dim, false);
       case TensorRole::output: {
         const std::int64_t columns = layer->heads * layer->value_dim;
         if (shape.size() != 2 || shape[1] == columns) return;
@@ -143,7 +143,7 @@ class Judge {
         return add({id + " sinks", "a number for each head"}, tensor, formatted("{} sinks", layer->heads));
       case TensorRole::fused: return look_at_fused(tensor, *layer, id + " queries, keys and values");
       case TensorRole::latent_queries:
-        return look_at_rows(tensor, *layer, id + " queries", layer->heads, layer->head_dim, false);
+        return look_at_rows(tensor, id + " queries", layer->heads, layer->head_dim, false);
       case TensorRole::latent:  // compared with each other
       case TensorRole::latent_norm:
       case TensorRole::latent_up:
@@ -167,10 +167,10 @@ class Judge {
     });
   }
 
-  void look_at_rows(const NamedShape& tensor, const LayerPlan& layer, const std::string& fact, std::int64_t heads,
-                    std::int64_t channels, bool may_have_gate) {
+  void look_at_rows(const NamedShape& tensor, const std::string& fact, std::int64_t heads, std::int64_t channels,
+                    bool may_have_gate) {
     const std::int64_t rows = heads * channels;
-    if (tensor.shape.size() != 2 || layer.kind != LayerKind::attention) return;
+    if (tensor.shape.size() != 2) return;
     if (tensor.shape[0] == rows || (may_have_gate && has_gates() && tensor.shape[0] == 2 * rows)) {
       return;
     }

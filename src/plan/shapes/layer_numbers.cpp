@@ -32,7 +32,7 @@ LayerNumbersByName numbers_of(const Plan& plan, std::span<const NamedShape> tens
     const auto has = [&](std::string_view word) { return tensor.name.find(word) != std::string::npos; };
     if (std::ranges::any_of(kFurther, has)) numbers.further.insert(place->number);
     const std::optional<Role> role = role_of(tensor.name);
-    if (!role || !role->layer) continue;
+    if (!role || !role->layer || role->crosses) continue;
     numbers.attending.try_emplace(place->number, tensor.name);
     const std::string_view rest = std::string_view(tensor.name).substr(place->before.size());
     if (const auto second = numbered(rest.substr(rest.find('.') + 1))) numbers.inner.insert(second->number);

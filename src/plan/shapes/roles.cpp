@@ -50,6 +50,19 @@ constexpr Ending kOfLayer[] = {
     {".kv_a_proj_with_mqa.weight", TensorRole::latent},
     {".kv_a_layernorm.weight", TensorRole::latent_norm},
     {".kv_b_proj.weight", TensorRole::latent_up},
+    {".attn_q_b.weight", TensorRole::latent_queries},
+    {".attn_kv_a_mqa.weight", TensorRole::latent},
+    {".attn_kv_a_norm.weight", TensorRole::latent_norm},
+    {".attn_kv_b.weight", TensorRole::latent_up},
+    {".attn_o.weight", TensorRole::output},
+    {".cross_attn_q.weight", TensorRole::queries},
+    {".cross_attn_k.weight", TensorRole::keys},
+    {".cross_attn_v.weight", TensorRole::values},
+    {".cross_attn_o.weight", TensorRole::output},
+    {".EncDecAttention.q.weight", TensorRole::queries},
+    {".EncDecAttention.k.weight", TensorRole::keys},
+    {".EncDecAttention.v.weight", TensorRole::values},
+    {".EncDecAttention.o.weight", TensorRole::output},
 };
 
 constexpr Ending kOfStack[] = {
@@ -71,8 +84,9 @@ constexpr Ending kOfStack[] = {
 };
 
 // Words that a name of another attention than the layer's own has.
-constexpr std::string_view kOthers[] = {"cross", "encoder_attn", "EncDec", "indexer",     "mtp.",
-                                        "mtp_",  "nextn",        "lora_",  "mask_decoder"};
+constexpr std::string_view kOthers[] = {"indexer", "mtp.", "mtp_", "nextn", "lora_", "mask_decoder"};
+// Of cross attention, in the module behind the layer's number.
+constexpr std::string_view kCross[] = {"cross", "encoder_attn", "EncDec"};
 
 bool has(std::string_view name, std::string_view word) { return name.find(word) != std::string_view::npos; }
 
@@ -107,17 +121,23 @@ std::optional<Numbered> numbered(std::string_view name) {
 }
 
 std::optional<Role> role_of(std::string_view name) {
-  if (std::ranges::any_of(kOthers, [&](std::string_view word) { return has(name, word); })) return {};
+  const auto has_one = [&](std::string_view text, const auto& words) {
+    return std::ranges::any_of(words, [&](std::string_view word) { return has(text, word); });
+  };
+  if (has_one(name, kOthers)) return {};
+  const bool crosses = has_one(name, kCross);
   for (const Ending& row : kOfStack) {
     const bool is_whole = name == row.ending;
     if (is_whole || (name.ends_with(row.ending) && name[name.size() - row.ending.size() - 1] == '.')) {
+      if (crosses) return {};  // T5's first checkpoints have a table there that their class does not read
       return Role{row.role, {}, stack_of(name), {}};
     }
   }
   const auto* const row = std::ranges::find_if(kOfLayer, [&](const Ending& one) { return name.ends_with(one.ending); });
   const std::optional<Numbered> place = numbered(name);
   if (row == std::end(kOfLayer) || !place || is_of_stage(name)) return {};
-  return Role{row->role, place->number, stack_of(name), name.substr(0, name.size() - row->ending.size() + 1)};
+  if (crosses && has_one(place->before, kCross)) return {};  // a list of cross attentions, which counts no blocks (BLT)
+  return Role{row->role, place->number, stack_of(name), name.substr(0, name.size() - row->ending.size() + 1), crosses};
 }
 
 const Stack* stack_for(const Plan& plan, const Role& role) {

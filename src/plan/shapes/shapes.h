@@ -48,6 +48,7 @@ struct Role {
   std::optional<std::int64_t> layer;  // none: of the whole stack
   std::string_view stack;             // "vision", "audio", "encoder", "decoder"; empty: nothing says
   std::string_view module;            // of the layer's attention, "model.layers.3.self_attn."; empty without a layer
+  bool crosses = false;               // of the cross attention of the layer's block
 };
 
 // "model.layers." and 3 of "model.layers.3.self_attn.q_proj.weight": up to the first part that is a number.
