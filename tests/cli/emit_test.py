@@ -37,6 +37,10 @@ class EmitTest(tool.ToolTest):
                 self.assertEqual([of["name"] for of in found["functions"]][:3], ["cos_sin", "rotate", "attention"])
                 self.assertEqual(found["port"] is not None, file.endswith(".py"))
 
+    def test_a_folder_that_leads_nowhere(self):
+        (loop := self.folder / "loop").symlink_to(loop)
+        self.assert_fails(posenc("emit", "llama-3.1-8b", "--as", "c", "-o", loop), UNREADABLE, "cannot make the folder")
+
     def test_a_model_from_standard_input(self):
         run = posenc("emit", "-", "--as", "c", stdin=json.dumps(tool.SMALL).encode())
         self.assertEqual(run.code, 0, run.err)

@@ -467,6 +467,18 @@ class Page(tool.ToolTest):
             self.assertEqual(path.read_text(), posenc("report", "t5-base").out)
             self.assertEqual([of.name for of in pathlib.Path(folder).iterdir()], ["report.html"])
 
+    def test_it_does_not_go_over_a_model(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = pathlib.Path(folder, "config.json")
+            model.write_bytes(tool.small())
+            (link := pathlib.Path(folder, "link")).symlink_to(model)
+            for models in ([model], ["gpt2", model], ["gpt2", "--against", model]):
+                for out in (model, link):
+                    got = posenc("report", *models, "-o", out, "--force")
+                    self.assertEqual((got.code, got.out), (USAGE, ""))
+                    self.assertIn("is what the command reads", got.err)
+            self.assertEqual(model.read_bytes(), tool.small())
+
     def test_what_is_no_model_and_what_cannot_be_asked(self):
         for code, words, *arguments in (
                 (UNREADABLE, "no-such", "no-such/config.json"), (MALFORMED, "<stdin>:1:3", "-"),

@@ -113,6 +113,27 @@ class Survey(tool.ToolTest):
         self.survey("-o", self.out, "--force")
         self.assertEqual(len(self.out.read_bytes().splitlines()), 1)
 
+    def test_the_list_is_not_its_own_output(self):
+        self.models(2)
+        before = self.list.read_bytes()
+        (self.folder / "other").symlink_to(self.list)
+        for out in (self.list, self.folder / "other"):
+            for how in ("--force", "--resume"):
+                got = posenc("survey", self.list, "-o", out, how)
+                self.assertEqual((got.code, got.out), (USAGE, ""))
+                self.assertIn("is what the command reads", got.err)
+        self.assertEqual(self.list.read_bytes(), before)
+
+    def test_a_list_that_cannot_be_read(self):
+        got = posenc("survey", "/proc/self/mem")
+        self.assertEqual((got.code, got.out), (UNREADABLE, ""))
+        self.assertIn("/proc/self/mem: cannot read: Input/output error", got.err)
+        for redirection, why in (("<&-", "Bad file descriptor"), ("< /", "Is a directory")):
+            run = subprocess.run(["sh", "-c", f'"$0" survey - {redirection}', tool.TOOL], capture_output=True, text=True,
+                                 check=False)
+            self.assertEqual((run.returncode, run.stdout, run.stderr),
+                             (UNREADABLE, "", f"posenc: <stdin>: cannot read: {why}\n"))
+
     def test_two_do_not_write_one_file(self):
         self.list.write_text("gpt2\n")
         self.out.write_text("")

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "base/formatted.h"
 #include "posenc/error.h"
@@ -45,15 +47,18 @@ void require_names(std::span<const VectorFile> files) {
   }
 }
 
-// Removes what is in it, and itself, unless it got its name.
+// Removes its files, and itself, unless it got its name; without an allocation, since memory may be what was short.
 class TemporaryDirectory {
  public:
-  explicit TemporaryDirectory(const fs::path& beside) {
+  TemporaryDirectory(const fs::path& beside, std::span<const VectorFile> files) {
     const fs::path folder = beside.has_parent_path() ? beside.parent_path() : fs::path(".");
     for (int attempt = 0; attempt < kNameAttempts; ++attempt) {
       fs::path name = folder / formatted(".posenc-{}-{}.tmp", ::getpid(), ++last_directory);
+      std::vector<fs::path> paths;
+      for (const VectorFile& file : files) paths.push_back(name / file.name);
       if (fs::create_directory(name, error_)) {
         path_ = std::move(name);
+        paths_ = std::move(paths);
         return;
       }
       if (error_) return;
@@ -63,8 +68,9 @@ class TemporaryDirectory {
   TemporaryDirectory(const TemporaryDirectory&) = delete;
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
   ~TemporaryDirectory() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
+    if (path_.empty()) return;
+    for (const fs::path& file : paths_) ::unlink(file.c_str());
+    ::rmdir(path_.c_str());
   }
 
   const std::error_code& error() const { return error_; }
@@ -78,6 +84,7 @@ class TemporaryDirectory {
 
  private:
   fs::path path_;
+  std::vector<fs::path> paths_;  // of the files
   std::error_code error_;
 };
 
@@ -101,7 +108,7 @@ Result<std::int64_t> write_vectors(const fs::path& directory, std::span<const Ve
     return write_error(target, ErrorKind::output_exists, "a name that is free, or an empty directory",
                        fs::is_directory(there) ? "a directory with files" : "something else");
   }
-  TemporaryDirectory temporary(target);
+  TemporaryDirectory temporary(target, files);
   if (temporary.error()) {
     return write_error(target, ErrorKind::io_write, "a folder that can be written to", temporary.error().message());
   }

@@ -2,6 +2,8 @@
 // beside it.
 #include "emit/emit_command.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -37,13 +39,16 @@ void check_code(const std::filesystem::path& folder, const EmittedCode& code, bo
   }
 }
 
-// The folder and the golden vectors that this run made, which are removed again unless all was written.
+// The folder and the golden vectors that this run made, which are removed again unless all was written; without an
+// allocation, since memory may be what was short.
 class Made {
  public:
-  explicit Made(const std::filesystem::path& folder) {
+  Made(const std::filesystem::path& folder, const std::filesystem::path& golden, const std::vector<VectorFile>& files)
+      : folder_(folder), golden_(golden) {
+    for (const VectorFile& file : files) files_.push_back(golden / file.name);
     std::error_code error;
-    if (std::filesystem::create_directory(folder, error)) folder_ = folder;
-    if (!std::filesystem::is_directory(folder)) {
+    made_folder_ = std::filesystem::create_directory(folder, error);
+    if (std::error_code ignored; !std::filesystem::is_directory(folder, ignored)) {
       throw failure(kFile, formatted("-o: {}: cannot make the folder: {}", printable(folder.string()),
                                      error ? error.message() : "something else stands there"));
     }
@@ -51,20 +56,22 @@ class Made {
   Made(const Made&) = delete;
   Made& operator=(const Made&) = delete;
   ~Made() {
-    std::error_code ignored;
-    if (!golden_.empty()) std::filesystem::remove_all(golden_, ignored);
-    if (!folder_.empty()) std::filesystem::remove(folder_, ignored);  // with files of others in it, it stays
+    if (made_vectors_) {
+      for (const std::filesystem::path& file : files_) ::unlink(file.c_str());
+      ::rmdir(golden_.c_str());
+    }
+    if (made_folder_) ::rmdir(folder_.c_str());  // with files of others in it, it stays
   }
 
-  void add_vectors(const std::filesystem::path& golden) { golden_ = golden; }
-  void keep() {
-    golden_.clear();
-    folder_.clear();
-  }
+  void have_vectors() { made_vectors_ = true; }
+  void keep() { made_folder_ = made_vectors_ = false; }
 
  private:
   std::filesystem::path folder_;
   std::filesystem::path golden_;
+  std::vector<std::filesystem::path> files_;  // of the golden vectors
+  bool made_folder_ = false;
+  bool made_vectors_ = false;
 };
 
 // "vectors_numpy": a folder of the language's own, since its test is of that code.
@@ -93,13 +100,13 @@ std::string write_into(const std::filesystem::path& folder, const EmittedCode& c
                        const std::vector<VectorFile>& files, bool force) {
   // Ctrl-C while a file is written: write_file gives up and removes its part, then held lets the signal through.
   const HeldSignals held;
-  Made made(folder);
   const std::filesystem::path golden = folder / vectors_folder(code);
+  Made made(folder, golden, files);
   std::error_code error;
   const bool has_vectors = std::filesystem::exists(golden, error) && !std::filesystem::is_empty(golden, error) && force;
   if (!has_vectors) {
     require_written(write_vectors(golden, files));
-    made.add_vectors(golden);
+    made.have_vectors();
   }
   const std::filesystem::path path = folder / code.file_name;
   const WriteOptions options{.replace = force, .keep_going = [](std::int64_t) { return !HeldSignals::came(); }};

@@ -60,6 +60,13 @@ Result<Plan> with_hint(Result<Plan> plan, const std::filesystem::path& path) {
 
 }  // namespace
 
+void require_other_file(std::string_view flag, const std::string& out, const std::string& read) {
+  std::error_code ignored;
+  if (!std::filesystem::equivalent(out, read, ignored)) return;
+  throw UsageError{
+      formatted("{}: {} is what the command reads, {}: name another file", flag, printable(out), printable(read))};
+}
+
 bool is_preset(std::string_view name) {
   return std::any_of(presets().begin(), presets().end(), [&](const Preset& p) { return p.name == name; });
 }

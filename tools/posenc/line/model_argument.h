@@ -50,6 +50,9 @@ auto of_model(std::string_view model, const Work& work) {
   }
 }
 
+// Throws UsageError where the output is a file that the command reads, by whatever name: --force would destroy it.
+void require_other_file(std::string_view flag, const std::string& out, const std::string& read);
+
 bool is_preset(std::string_view name);
 // The message when no preset has that name, nearest ones named.
 std::string unknown_preset(const std::string& name);

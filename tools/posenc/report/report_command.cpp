@@ -29,6 +29,10 @@ std::string names_of(const std::vector<Plan>& plans, const std::optional<Plan>& 
 }  // namespace
 
 int run_report(const ReportArguments& arguments) {
+  if (arguments.out) {
+    for (const ModelWord& model : arguments.models) require_other_file("-o", *arguments.out, model.name);
+    if (arguments.against) require_other_file("-o", *arguments.out, arguments.against->name);
+  }
   std::vector<Plan> plans;
   for (const ModelWord& model : arguments.models) plans.push_back(plan_of(model, arguments.length));
   std::optional<Plan> against;

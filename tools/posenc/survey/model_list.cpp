@@ -1,6 +1,7 @@
 #include "survey/model_list.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
@@ -16,6 +17,21 @@ namespace posenc::tool {
 namespace {
 
 constexpr std::size_t kLongestModel = 4096;  // bytes: PATH_MAX of Linux
+
+// Errors of reading: a file's buffer throws, and standard input's ends.
+int next_byte(std::streambuf& bytes, const std::string& name) {
+  const auto failed = [&] {
+    return failure(kFile, formatted("{}: cannot read: {}", printable(name), std::strerror(errno)));
+  };
+  errno = 0;
+  try {
+    const int got = bytes.sbumpc();
+    if (got == std::char_traits<char>::eof() && &bytes == std::cin.rdbuf() && std::ferror(stdin) != 0) throw failed();
+    return got;
+  } catch (const std::ios_base::failure&) {
+    throw failed();
+  }
+}
 
 }  // namespace
 
@@ -41,7 +57,7 @@ std::optional<std::string> ModelList::next() {
   std::streambuf* const bytes = from_->rdbuf();
   constexpr auto kEnd = std::char_traits<char>::eof();
   for (;;) {
-    const auto got = bytes->sbumpc();
+    const int got = next_byte(*bytes, name_);
     const bool is_end = got == kEnd;
     if (!is_end && got != '\n') {
       word += std::char_traits<char>::to_char_type(got);

@@ -160,6 +160,7 @@ class Window {
 }  // namespace
 
 int run_survey(const SurveyArguments& arguments) {
+  if (arguments.out) require_other_file("-o", *arguments.out, arguments.list);
   ModelList list(arguments.list);
   SurveyOutput output(arguments.out, arguments.resume, arguments.force);
   const std::int64_t before = output.pass_over(list);
