@@ -31,8 +31,7 @@ std::int64_t Ring::checked_digest() const {
     refuse("local", "have neither pages nor carry", "given");
   }
   if (args.local.keep_going) refuse("local.keep_going", "be omitted, since other ranks would wait", "given");
-  check_rows("out", args.local.out, 3, q_rows());
-  if (!args.local.lse.empty()) check_rows("lse", args.local.lse, 2, q_rows());
+  check_written(where, layer, args.local.out, args.local.lse, q_rows());
   Probe probe(*this);
   (void)attend(layer, {.out = tensor(probe.out.data(), {1, layer.heads, layer.value_dim}),
                        .q = probe.q,

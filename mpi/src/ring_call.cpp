@@ -1,6 +1,7 @@
 #include "ring_call.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -121,6 +122,13 @@ std::int64_t row_bytes(const ConstTensorView& x) {
 
 bool RingCall::in_runs() const { return std::ranges::any_of(layer.score, sums_along_keys); }
 
+bool RingCall::has_segments() const {
+  return std::ranges::any_of(weights.score, [](const ScoreWeights& one) {
+    const auto* const of = std::get_if<XlNetWeights>(&one);
+    return of != nullptr && !(of->segments.empty() && of->segment_bias.empty());
+  });
+}
+
 void RingCall::refuse(const char* field, std::string must, std::string is) const {
   throw Error(where, {field, std::move(must), std::move(is)});
 }
@@ -141,6 +149,12 @@ void RingCall::check(Digest& digest) const {
              "to " + std::to_string(of->ranks.size()));
     }
   }
+  for (const auto& [field, size] : {std::pair{"layer.heads", layer.heads},
+                                    {"layer.kv_heads", layer.kv_heads},
+                                    {"layer.head_dim", layer.head_dim},
+                                    {"layer.value_dim", layer.value_dim}}) {
+    if (size < 1) refuse(field, "be 1 or more", std::to_string(size));
+  }
   if (part_rows < 1) refuse("part_rows", "be 1 or more", std::to_string(part_rows));
   if (queries.documents != keys.documents || queries.axes != keys.axes) {
     refuse("key_sharding", "have the documents and axes of sharding", "of others");
@@ -159,13 +173,21 @@ void RingCall::check(Digest& digest) const {
   check_rows("q", q, 3, q_rows());
   check_rows("k", k, 3, k_rows());
   check_rows("v", v, 3, k_rows());
+  check_heads(where, "q", q, std::array{q_rows(), layer.heads, layer.head_dim});
+  check_heads(where, "k", k, std::array{k_rows(), layer.kv_heads, layer.head_dim});
+  check_heads(where, "v", v, std::array{k_rows(), layer.kv_heads, layer.value_dim});
   if (!inputs.log_forget.empty()) {
     check_rows("log_forget", inputs.log_forget, 2, k_rows());
     if (inputs.log_forget.dtype != DType::f32)
       refuse("log_forget", "be f32", std::string(name(inputs.log_forget.dtype)));
   }
-  if (!inputs.k_segments.empty() && std::ssize(inputs.k_segments) != k_rows()) {
-    refuse("k_segments", "be of the rank's keys", "of others");
+  if (has_segments() && std::ssize(inputs.q_segments) != q_rows()) {
+    refuse("q_segments", "be of the " + std::to_string(q_rows()) + " rows of the rank's queries",
+           "of " + std::to_string(inputs.q_segments.size()));
+  }
+  if (has_segments() && std::ssize(inputs.k_segments) != k_rows()) {
+    refuse("k_segments", "be of the " + std::to_string(k_rows()) + " rows of the rank's keys",
+           "of " + std::to_string(inputs.k_segments.size()));
   }
   digest.add_layer(layer);
   digest.add_sharding(queries);
@@ -175,7 +197,7 @@ void RingCall::check(Digest& digest) const {
   digest.add_number(inputs.prefix);
   digest.add_number(inputs.length.value_or(-1));
   digest.add_number((inputs.q_rotated ? 1 : 0) + (inputs.k_rotated ? 2 : 0) + (inputs.log_forget.empty() ? 0 : 4) +
-                    (inputs.k_segments.empty() ? 0 : 8));
+                    (has_segments() ? 8 : 0));
 }
 
 LayerInputs RingCall::inputs_of(const Shard& of_keys) const {
@@ -208,7 +230,7 @@ Probe::Probe(const RingCall& call)
   }
   inputs.q_order = inputs.k_order = order_;
   if (call.queries.axes > 0) inputs.q_positions = inputs.k_positions = std::span<const double>(position_);
-  if (!inputs.q_segments.empty()) inputs.q_segments = inputs.k_segments = segment_;
+  if (call.has_segments()) inputs.q_segments = inputs.k_segments = segment_;
   if (!inputs.log_forget.empty()) inputs.log_forget = tensor(gates_.data(), {1, call.layer.heads});
 }
 

@@ -70,6 +70,8 @@ struct RingCall {
   int ranks = ranks_of(comm);
 
   bool in_runs() const;
+  // Whether segments of keys travel: by the weights, since a rank may have no rows.
+  bool has_segments() const;
   const Shard& own_queries() const { return queries.ranks[index(rank)]; }
   const Shard& own_keys() const { return keys.ranks[index(rank)]; }
   std::int64_t q_rows() const { return std::ssize(own_queries().rows); }

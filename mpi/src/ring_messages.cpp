@@ -32,6 +32,14 @@ void Requests::wait() {
   all.clear();
 }
 
+bool Requests::are_done(const char* where) {
+  int is_done = 1;
+  if (!all.empty()) {
+    require(where, MPI_Testall(static_cast<int>(all.size()), all.data(), &is_done, MPI_STATUSES_IGNORE));
+  }
+  return is_done != 0;
+}
+
 Keys::Keys(const RingCall& call, const Schedule& schedule)
     : call_(call), schedule_(schedule), needed_(schedule.of_rank(call.rank)), arrived_(needed_.size()) {
   const auto add = [&](const void* data, std::int64_t bytes) {
@@ -41,7 +49,7 @@ Keys::Keys(const RingCall& call, const Schedule& schedule)
   add(call.k.data, row_bytes(call.k));
   add(call.v.data, row_bytes(call.v));
   if (!inputs.log_forget.empty()) add(inputs.log_forget.data, row_bytes(inputs.log_forget));
-  if (!inputs.k_segments.empty()) add(inputs.k_segments.data(), std::int64_t{sizeof(std::int32_t)});
+  if (call.has_segments()) add(inputs.k_segments.data(), std::int64_t{sizeof(std::int32_t)});
   for (const std::vector<std::int64_t>& turn : schedule.turns) {
     for (int to = 0; to < call.ranks; ++to) {
       const std::int64_t p = turn[index(to)];
@@ -87,21 +95,19 @@ const Arrived& Keys::take(std::int64_t n) {
 }
 
 void Keys::advance() {
-  std::vector<MPI_Request>& last = arrived_[index(asked_ - 1)].requests.all;
-  int is_done = 0;
-  require(call_.where, MPI_Testall(static_cast<int>(last.size()), last.data(), &is_done, MPI_STATUSES_IGNORE));
-  if (is_done != 0 && asked_ < allowed_) ask(asked_);
+  if (arrived_[index(asked_ - 1)].requests.are_done(call_.where) && asked_ < allowed_) ask(asked_);
   int is_there = 0;  // what is sent moves too
   require(call_.where, MPI_Iprobe(MPI_ANY_SOURCE, kKeys, call_.comm, &is_there, MPI_STATUS_IGNORE));
 }
 
-std::function<bool()> Keys::moving() {
-  return [this, caller = std::this_thread::get_id(), last = std::chrono::steady_clock::time_point{}]() mutable {
+std::function<bool()> Keys::moving(const std::function<void()>& also) {
+  return [this, also, caller = std::this_thread::get_id(), last = std::chrono::steady_clock::time_point{}]() mutable {
     if (std::this_thread::get_id() != caller) return true;
     const auto now = std::chrono::steady_clock::now();
     if (now - last < kBetween) return true;
     last = now;
     advance();
+    if (also) also();
     return true;
   };
 }
@@ -116,7 +122,7 @@ LayerInputs Keys::inputs(const Arrived& one) const {
   LayerInputs out = call_.inputs_of(*one.piece->rows);
   std::size_t next = 2;
   if (!out.log_forget.empty()) out.log_forget = of(out.log_forget, one, next++);
-  if (!out.k_segments.empty()) {
+  if (call_.has_segments()) {
     out.k_segments = {reinterpret_cast<const std::int32_t*>(one.data[next]), index(one.piece->count())};
   }
   return out;

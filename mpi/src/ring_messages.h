@@ -35,6 +35,7 @@ struct Requests {
   Requests& operator=(Requests&& other) noexcept;
   ~Requests() { wait(); }
   void wait();
+  bool are_done(const char* where);
 };
 
 // One piece here: its rows of each tensor, own or received.
@@ -55,8 +56,9 @@ class Keys {
   // The n-th; those before it are gone.
   const Arrived& take(std::int64_t n);
   // Messages move only while their rank calls MPI (MPI-3.1, 3.5), so a kernel that computes for long asks this as it
-  // goes: for AttendArgs::keep_going and AttendBackwardArgs. Calls MPI on the thread that made it alone. Always true.
-  std::function<bool()> moving();
+  // goes: for AttendArgs::keep_going and AttendBackwardArgs. Calls MPI, and `also`, on the thread that made it alone.
+  // Always true.
+  std::function<bool()> moving(const std::function<void()>& also = {});
   // k, v and what of the inputs goes with them, of a piece that was taken.
   ConstTensorView k(const Arrived& one) const { return of(call_.k, one, 0); }
   ConstTensorView v(const Arrived& one) const { return of(call_.v, one, 1); }

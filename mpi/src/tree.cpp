@@ -1,6 +1,9 @@
 // attend_tree: at level l rank r merges what rank r + 2^l has; the result goes down as it came up.
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "agreement.h"
@@ -32,6 +35,18 @@ struct Summed {
   int count() const { return static_cast<int>(numbers.size()); }
 };
 
+void add_positions(Digest& digest, const Positions& positions) {
+  std::visit(
+      [&](const auto& x) {
+        if constexpr (requires { x.start; }) {
+          digest.add_number(x.start);
+        } else {
+          digest.add_numbers(x);
+        }
+      },
+      positions);
+}
+
 std::int64_t checked_digest(const LayerPlan& layer, const AttendArgs& local) {
   const auto sums = [](const ScoreTerm& term) {
     return std::holds_alternative<ContextualPosition>(term) || std::holds_alternative<ForgetGate>(term);
@@ -40,22 +55,38 @@ std::int64_t checked_digest(const LayerPlan& layer, const AttendArgs& local) {
     throw Error(kTree,
                 {"layer", "have no scheme that sums along the keys, since parts are computed side by side", "of one"});
   }
+  if (local.keep_going) throw Error(kTree, {"keep_going", "be omitted, since other ranks would wait", "given"});
   if (local.q.rank != 3) throw Error(kTree, {"q", "have rank 3", std::to_string(local.q.rank)});
-  if (local.inputs.q_order.empty()) throw Error(kTree, {"q_order", "be given", "omitted"});
-  if (local.q.shape[0] * layer.heads * (layer.value_dim + 1) > std::numeric_limits<int>::max()) {
+  const std::int64_t queries = local.q.shape[0];
+  check_heads(kTree, "q", local.q, std::array{queries, layer.heads, layer.head_dim});
+  check_written(kTree, layer, local.out, local.lse, queries);
+  if (layer.sinks) check_shape(kTree, "weights.sinks", local.weights.sinks, std::array{layer.heads});
+  const LayerInputs& inputs = local.inputs;
+  if (inputs.q_order.empty()) throw Error(kTree, {"q_order", "be given", "omitted"});
+  if (queries * layer.heads * (layer.value_dim + 1) > std::numeric_limits<int>::max()) {
     throw Error(kTree, {"q", "have results below 2^31 numbers", "larger"});
   }
   Digest digest;
   digest.add_layer(layer);
-  for (const std::int64_t size : local.q.shape) digest.add_number(size);
-  digest.add_number(static_cast<std::int64_t>(local.q.dtype));
-  digest.add_numbers(local.inputs.q_order);
+  digest.add_tensor(local.q);
+  digest.add_numbers(inputs.q_order);
+  digest.add_numbers(inputs.cu_seqlens_q);
+  digest.add_numbers(inputs.q_segments);
+  if (inputs.q_positions) add_positions(digest, *inputs.q_positions);
+  digest.add_number(inputs.prefix);
+  digest.add_number(inputs.length.value_or(-1));
+  digest.add_number((inputs.q_rotated ? 1 : 0) + (inputs.k_rotated ? 2 : 0) + (inputs.row_gate.empty() ? 0 : 4));
   return digest.value();
+}
+
+bool has_keys(const AttendArgs& local) {
+  const auto some = [](const auto& x) { return !x.empty() && x.shape[0] > 0; };
+  return some(local.k) || some(local.k_quantised);
 }
 
 Summed part_of(const LayerPlan& layer, const AttendArgs& local) {
   Summed own(layer, local.q.shape[0]);
-  if (local.k.rank == 0 || local.k.shape[0] == 0) return own;
+  if (!has_keys(local)) return own;
   LayerPlan part_layer = layer;
   part_layer.sinks = false;
   AttendArgs call = local;
@@ -112,9 +143,9 @@ void attend_tree(MPI_Comm comm, const LayerPlan& layer, const AttendArgs& local)
   for (std::size_t n = children.size(); n-- > 0;) {
     require(kTree, MPI_Isend(sum.numbers.data(), sum.count(), MPI_FLOAT, children[n], kTag, comm, &requests[n]));
   }
+  require(kTree, MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
   const std::vector<AttendPart> all{{sum.out(), sum.lse()}};
   merge({.out = local.out, .lse = local.lse, .parts = all});
-  require(kTree, MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
 }
 
 }  // namespace mpi

@@ -57,15 +57,16 @@ struct RingBackwardArgs {
   std::int64_t part_rows = 1024;  // as in RingArgs
 };
 
-// attend_backward over all ranks' keys, which travel once more; gradients of them go back to their owners, a turn
-// behind what is computed, and are summed in f32, in one order: the same bits from run to run. Sent is what shard_cost
+// attend_backward over all ranks' keys, which travel once more; gradients of them go back to their owners, two pieces
+// at a time, and are summed in f32, in one order: the same bits from run to run. Sent is what shard_cost
 // has as backward_sent, where d_k, d_v and d_log_forget are asked for. Refuses "inv_freq" of layers whose outputs are
 // rotated back.
 POSENC_API void attend_ring_backward(MPI_Comm comm, const LayerPlan& layer, const RingBackwardArgs& args);
 
-// Queries that all ranks have, over keys of which each has some, or none: local.inputs has the orders (q_order the same
-// on all, k_order of its own keys), positions and all else of a part. Results are merged by a binary tree, and are the
-// same bits on all ranks. Not for schemes that sum along the keys. Tree attention, arXiv 2408.04093.
+// Queries that all ranks have, to the bit, over keys of which each has some, or none: local.inputs has the orders
+// (q_order the same on all, k_order of its own keys), positions and all else of a part. Results are merged by a binary
+// tree, in which a rank sends out and lse, f32, to its parent and to each child, and are the same bits on all ranks.
+// Not for schemes that sum along the keys; refuses keep_going. Tree attention, arXiv 2408.04093.
 POSENC_API void attend_tree(MPI_Comm comm, const LayerPlan& layer, const AttendArgs& local);
 
 }  // namespace posenc::inline v0_2::mpi
