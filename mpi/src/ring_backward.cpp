@@ -12,7 +12,7 @@
 #include "agreement.h"
 #include "posenc/mpi.h"
 #include "posenc/named_weights.h"
-#include "ring_messages.h"
+#include "returning.h"
 
 namespace posenc {
 namespace {
@@ -20,7 +20,6 @@ namespace {
 using namespace posenc::mpi_library;
 
 constexpr const char* kBackward = "mpi::attend_ring_backward";
-constexpr int kGradients = 7003;
 
 std::int64_t numbers_of(const std::vector<std::int64_t>& shape) {
   std::int64_t out = 1;
@@ -73,12 +72,6 @@ struct Learned {
   Learned& operator=(const Learned&) = delete;
 };
 
-// Gradients of the rows of a piece, f32: of k, v and gates, of those that are asked for.
-struct OfKeys {
-  std::vector<std::vector<float>> tensors{};
-  Requests requests{};
-};
-
 struct Backward : RingCall {
   const mpi::RingBackwardArgs& args;
 
@@ -89,26 +82,19 @@ struct Backward : RingCall {
   void probe() const;
   void run() const;
 
-  // Where gradients of this rank's own keys are written, of those that are asked for, and how wide their rows are.
-  std::vector<std::pair<float*, std::int64_t>> own() const;
-  OfKeys room(std::int64_t rows) const;
+  // Of those that are asked for.
+  std::vector<GradientRows> own() const;
   AttendBackwardArgs part(OfKeys& to, std::int64_t rows) const;
 };
 
-std::vector<std::pair<float*, std::int64_t>> Backward::own() const {
-  std::vector<std::pair<float*, std::int64_t>> out;
+std::vector<GradientRows> Backward::own() const {
+  std::vector<GradientRows> out;
   const auto add_one = [&](const TensorView& x, std::int64_t width) {
-    if (!x.empty()) out.emplace_back(static_cast<float*>(x.data), width);
+    if (!x.empty()) out.push_back({static_cast<float*>(x.data), width});
   };
   add_one(args.local.d_k, layer.kv_heads * layer.head_dim);
   add_one(args.local.d_v, layer.kv_heads * layer.value_dim);
   add_one(args.local.d_log_forget, layer.heads);
-  return out;
-}
-
-OfKeys Backward::room(std::int64_t rows) const {
-  OfKeys out;
-  for (const auto& [data, width] : own()) out.tensors.emplace_back(index(rows * width));
   return out;
 }
 
@@ -220,13 +206,9 @@ std::int64_t Backward::checked_digest() const {
 void Backward::run() const {
   const Schedule schedule(*this, true);
   Keys coming(*this, schedule);
-  const auto of_own = own();
-  for (const auto& [data, width] : of_own) std::fill_n(data, k_rows() * width, 0.0F);
-  const auto add_own = [&](const Piece& piece, const OfKeys& more) {
-    for (std::size_t n = 0; n < of_own.size(); ++n) {
-      add(of_own[n].first + piece.first * of_own[n].second, more.tensors[n]);
-    }
-  };
+  const std::vector<GradientRows> of_own = own();
+  for (const GradientRows& one : of_own) std::fill_n(one.data, k_rows() * one.width, 0.0F);
+  Returning returning(*this, schedule, of_own);
   Learned sums(*this, args.local.d_weights);
   Learned of_part(*this, args.local.d_weights);
   std::vector<float> d_q(index(args.local.d_q.empty() ? 0 : q_rows() * layer.heads * layer.head_dim));
@@ -234,7 +216,6 @@ void Backward::run() const {
   const std::int64_t of_carry = in_runs() ? q_rows() * layer.heads : 0;
   std::vector<float> d_carry(index(of_carry));
   Failure failure;
-  std::int64_t sent = 0;
   std::int64_t done = 0;
 
   const auto compute = [&](const Arrived& here, OfKeys& to) {
@@ -250,7 +231,7 @@ void Backward::run() const {
       call.carry = tensor(before, {q_rows(), layer.heads});
       call.d_carry = tensor(d_carry.data(), {q_rows(), layer.heads});
     }
-    call.keep_going = coming.moving();
+    call.keep_going = coming.moving([&] { returning.advance(); });
     (void)attend_backward(layer, call);
     add(sum_q.data(), d_q);
     for (std::size_t n = 0; n < sums.numbers.size(); ++n) {
@@ -259,61 +240,18 @@ void Backward::run() const {
     }
   };
 
-  struct Coming {
-    const Piece* piece;
-    OfKeys gradients;
-  };
-  std::vector<Coming> last;
-  OfKeys leaving;
-  const auto add_last = [&] {
-    for (Coming& one : last) {
-      one.gradients.requests.wait();
-      add_own(*one.piece, one.gradients);
-    }
-  };
-  for (const std::vector<std::int64_t>& turn : schedule.turns) {
-    std::vector<Coming> now;
-    for (int from = 0; from < ranks; ++from) {
-      const std::int64_t p = turn[index(from)];
-      if (p < 0 || from == rank || schedule.pieces[index(p)].owner != rank) continue;
-      const Piece& piece = schedule.pieces[index(p)];
-      Coming& one = now.emplace_back(Coming{&piece, room(piece.count())});
-      for (std::size_t n = 0; n < of_own.size(); ++n) {
-        const RowType type(of_own[n].second * std::int64_t{sizeof(float)});
-        require(kBackward, MPI_Irecv(one.gradients.tensors[n].data(), static_cast<int>(piece.count()), type.type, from,
-                                     kGradients, comm, &one.gradients.requests.all.emplace_back(MPI_REQUEST_NULL)));
-      }
-    }
-    OfKeys made;
-    if (turn[index(rank)] >= 0) {
-      const Arrived& here = coming.take(done);
-      made = room(here.piece->count());
-      failure.attempt([&] { compute(here, made); });
-      ++done;
-      if (here.piece->owner == rank) {
-        add_own(*here.piece, made);
-      } else {
-        for (std::size_t n = 0; n < of_own.size(); ++n) {
-          const RowType type(of_own[n].second * std::int64_t{sizeof(float)});
-          require(kBackward,
-                  MPI_Isend(made.tensors[n].data(), static_cast<int>(here.piece->count()), type.type, here.piece->owner,
-                            kGradients, comm, &made.requests.all.emplace_back(MPI_REQUEST_NULL)));
-          sent += std::ssize(made.tensors[n]) * std::int64_t{sizeof(float)};
-        }
-      }
-    }
-    add_last();
-    last = std::move(now);
-    leaving.requests.wait();
-    leaving = std::move(made);
+  for (; done < coming.count(); ++done) {
+    const Arrived& here = coming.take(done);
+    OfKeys made = returning.room(*here.piece);
+    failure.attempt([&] { compute(here, made); });
+    returning.give(*here.piece, std::move(made));
   }
-  add_last();
-  leaving.requests.wait();
+  returning.finish();
   coming.finish();
   failure.settle(*this);
   if (!args.local.d_q.empty()) std::ranges::copy(sum_q, static_cast<float*>(args.local.d_q.data));
   for (std::size_t n = 0; n < sums.numbers.size(); ++n) write(args.local.d_weights[n].gradient, sums.numbers[n]);
-  if (args.sent != nullptr) *args.sent = coming.sent + sent;
+  if (args.sent != nullptr) *args.sent = coming.sent + returning.sent;
 }
 
 }  // namespace
