@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "attend/backward/kernel_gradients.h"
-#include "cpu/lower/weight_reader.h"
+#include "mpi/counted.h"
 #include "mpi/dealt.h"
 #include "support/all_schemes.h"
 #include "support/error_ratio.h"
@@ -26,6 +26,7 @@ constexpr std::int64_t kTokens = 23;
 // Of the schemes; under sanitizers, which make the reference ten times as slow, some. One and three ranks take some
 // too.
 std::size_t every() {
+  if (is_whole()) return 1;
 #if defined(__SANITIZE_ADDRESS__)
   return 9;
 #else
@@ -40,19 +41,8 @@ double largest(const std::vector<double>& x) {
 }
 
 Arrangement arrangement(std::uint64_t turn) {
-  const std::vector<Arrangement> all{
-      {.name = "causal", .mask = {.kind = MaskKind::causal}},
-      {.name = "window", .mask = {.kind = MaskKind::causal, .window = Window{.past = 5}}},
-      {.name = "bidirectional", .mask = {.kind = MaskKind::bidirectional}},
-      {.name = "packed", .mask = {.kind = MaskKind::causal}, .cu_seqlens_q = {0, 9, 9, 10, kTokens}},
-      {.name = "chunks", .mask = {.kind = MaskKind::causal, .chunk = 10}},
-      {.name = "packed, both ways", .mask = {.kind = MaskKind::bidirectional}, .cu_seqlens_q = {0, 7, kTokens}},
-      {.name = "prefix", .mask = {.kind = MaskKind::prefix}, .prefix = 5},
-  };
-  Arrangement out = all[turn % all.size()];
-  out.cu_seqlens_k = out.cu_seqlens_q;
-  out.queries = out.keys = kTokens;
-  return out;
+  const std::vector<Arrangement> all = dealt_arrangements(kTokens);
+  return all[turn % all.size()];
 }
 
 // One scheme: the call, how it is dealt, and, on one of the ranks, what the reference says and how far off floats may
@@ -60,25 +50,19 @@ Arrangement arrangement(std::uint64_t turn) {
 struct OneCall {
   std::string name;
   std::unique_ptr<KernelGradients> gradients;
-  std::vector<double> gates{};
-  Dealing dealing;
+  InFloats rounding;
   Mask mask;
   int judge = 0;
   Gradients wanted{};
   std::vector<double> bounds{};
 
-  OneCall(const SchemeCase& scheme, std::uint64_t turn)
-      : name(scheme.name + ", " + arrangement(turn).name),
-        gradients(std::make_unique<KernelGradients>(scheme, arrangement(turn), Places::scattered, kSeed + turn)),
-        dealing(static_cast<Dealing>(sums(scheme.layer) > 0 ? turn % 2 : turn % 4)),
-        mask(arrangement(turn).mask),
+  OneCall(const SchemeCase& scheme, const Arrangement& of, std::uint64_t turn)
+      : name(scheme.name + ", " + of.name),
+        gradients(std::make_unique<KernelGradients>(scheme, of, Places::scattered, kSeed + turn)),
+        rounding(gradients->call),
+        mask(of.mask),
         judge(static_cast<int>(turn % static_cast<std::uint64_t>(ranks()))) {
     SchemeCall& call = gradients->call;
-    if (!call.inputs.log_forget.empty()) {  // those that floats hold, for the formulas too
-      gates = cpu::read_all(call.inputs.log_forget);
-      for (double& one : gates) one = static_cast<double>(static_cast<float>(one));
-      call.inputs.log_forget = tensor(gates.data(), {kTokens, call.layer.heads});
-    }
     for (const auto& [to, from] :
          {std::pair{&call.q, &numbers().q}, {&call.k, &numbers().k}, {&call.v, &numbers().v}}) {
       *to = *from;
@@ -86,6 +70,7 @@ struct OneCall {
     if (rank() == judge) ask_reference();
   }
 
+  bool has_gates() const { return !gradients->call.inputs.log_forget.empty(); }
   const KernelGradients::Numbers& numbers() const { return gradients->numbers(); }
 
   void ask_reference() {
@@ -130,8 +115,8 @@ struct OneCall {
       }
     };
     const auto rows = [&](const std::string& of, const std::vector<float>& own, const Shard& shard) {
-      if (shard.rows.empty() && own.empty() && of == "log_forget" && gates.empty()) return;
-      std::vector<double> spread(static_cast<std::size_t>(kTokens) * width(of));
+      const std::int64_t tokens = of == "q" ? gradients->call.sizes.queries : gradients->call.sizes.keys;
+      std::vector<double> spread(static_cast<std::size_t>(tokens) * width(of));
       for (std::size_t n = 0; n < own.size(); ++n) {
         spread[static_cast<std::size_t>(shard.rows[n / width(of)]) * width(of) + n % width(of)] =
             static_cast<double>(own[n]);
@@ -141,7 +126,7 @@ struct OneCall {
     rows("q", made.q, dealt.own_queries());
     rows("k", made.k, dealt.own_keys());
     rows("v", made.v, dealt.own_keys());
-    if (!gates.empty()) rows("log_forget", made.gates, dealt.own_keys());
+    if (has_gates()) rows("log_forget", made.gates, dealt.own_keys());
     for (std::size_t n = 0; n < made.names.size(); ++n) judged(made.names[n], made.learned[n]);
     return out;
   }
@@ -155,49 +140,43 @@ struct OneCall {
   }
 };
 
-bool is_dealt(const SchemeCase& scheme) { return !scheme.batches_only && sums(scheme.layer) <= 1; }
-
-std::vector<SchemeCase> dealt_schemes() {
-  std::vector<SchemeCase> out;
-  for (const SchemeCase& scheme : all_schemes()) {
-    if (!is_dealt(scheme)) continue;
-    const SchemeCall call(scheme, arrangement(0), Places::scattered, kSeed);
-    if (call.inputs.row_gate.empty() && call.inputs.bias.empty()) out.push_back(scheme);
-  }
-  for (const SchemeCase& of : {cases_of(Case<ForgetGate>{}).front(), cases_of(Case<Rope>{}).front()}) {
-    SchemeCase& one = out.emplace_back(of);
-    one.name += ", sinks";
-    one.layer.sinks = true;
-    one.weights = [terms = one.layer.score.size()](Tables& tables) {
-      return LayerWeights{.score = std::vector<ScoreWeights>(terms), .sinks = tables({kHeads})};
-    };
-  }
-  return out;
-}
-
 TEST(MpiBackward, IsTheReferencesForEveryScheme) {
   ErrorRatio ratio("gradients of a ring");
+  const std::vector<Arrangement> arrangements = dealt_arrangements(kTokens);
   std::uint64_t turn = 0;
   std::size_t carried = 0;
+  std::size_t calls = 0;
   for (const SchemeCase& scheme : dealt_schemes()) {
-    if (turn++ % every() != 0 && sums(scheme.layer) == 0) continue;
-    OneCall one(scheme, turn);
-    SCOPED_TRACE(one.name);
-    Dealt dealt(one.gradients->call, one.dealing, one.mask);
-    const Results forward = dealt.run();
-    const BackwardResults made = dealt.run_backward(forward, one.numbers().d_out, one.numbers().d_lse);
-    EXPECT_EQ(made, dealt.run_backward(forward, one.numbers().d_out, one.numbers().d_lse));
-    const std::vector<RankCost> costs =
-        shard_cost(one.gradients->call.layer, dealt.queries, dealt.keys, one.mask, one.gradients->call.inputs.prefix,
-                   {.has_forget_gates = !one.gates.empty(),
-                    .has_segments = !dealt.q_segments.empty(),
-                    .sums_along_keys = sums(scheme.layer) > 0});
-    EXPECT_EQ(made.sent, costs[static_cast<std::size_t>(rank())].backward_sent);
-    ratio.add(one.ratio(dealt, made), 1.0, one.name);
-    carried += sums(scheme.layer);
+    if (!SchemeCall(scheme, arrangements.front(), Places::scattered, kSeed).inputs.row_gate.empty()) continue;
+    std::vector<Arrangement> asked{arrangements[turn % arrangements.size()]};
+    if (is_whole()) asked = arrangements;
+    for (const Arrangement& of : asked) {
+      const std::uint64_t own_turn = turn++;
+      if (own_turn % every() != 0 && sums(scheme.layer) == 0) continue;
+      OneCall one(scheme, of, own_turn);
+      SCOPED_TRACE(one.name);
+      for (const Dealing dealing : dealings(scheme.layer, own_turn + own_turn / arrangements.size())) {
+        Dealt dealt(one.gradients->call, dealing, one.mask);
+        const Results forward = dealt.run();
+        const std::int64_t before = bytes_sent();
+        const BackwardResults made = dealt.run_backward(forward, one.numbers().d_out, one.numbers().d_lse);
+        EXPECT_EQ(bytes_sent() - before, made.sent);
+        EXPECT_EQ(made, dealt.run_backward(forward, one.numbers().d_out, one.numbers().d_lse));
+        const std::vector<RankCost> costs = shard_cost(one.gradients->call.layer, dealt.queries, dealt.keys, one.mask,
+                                                       one.gradients->call.inputs.prefix,
+                                                       {.has_forget_gates = one.has_gates(),
+                                                        .has_segments = !one.gradients->call.inputs.q_segments.empty(),
+                                                        .sums_along_keys = sums(scheme.layer) > 0});
+        EXPECT_EQ(made.sent, costs[static_cast<std::size_t>(rank())].backward_sent);
+        ratio.add(one.ratio(dealt, made), 1.0, one.name);
+        carried += sums(scheme.layer);
+        ++calls;
+      }
+    }
   }
   EXPECT_GE(turn, 40U);
-  EXPECT_GE(carried, 2U);
+  EXPECT_GE(carried, 3U);
+  if (rank() == 0) std::printf("gradients of %zu rings on %d ranks\n", calls, ranks());
   ratio.expect();
 }
 
@@ -206,7 +185,7 @@ TEST(MpiBackward, MistakesAreSeen) {
   if (ranks() == 1) GTEST_SKIP() << "one rank has no others to mistake";
   using Spoil = std::function<void(Sharding & q, Sharding & k, std::vector<float> & carries)>;
   const auto off = [&](const SchemeCase& scheme, std::uint64_t turn, Dealing dealing, const Spoil& spoil) {
-    OneCall one(scheme, turn);
+    OneCall one(scheme, arrangement(turn), turn);
     Dealt dealt(one.gradients->call, dealing, one.mask);
     const Results forward = dealt.run();
     Sharding q = dealt.queries;
@@ -249,7 +228,7 @@ TEST(MpiBackward, MistakesAreSeen) {
 
 TEST(MpiBackward, WhatOneRankRefusesAllRefuse) {
   SchemeCase scheme{.name = "plain", .layer = plain_layer()};
-  OneCall one(scheme, 0);
+  OneCall one(scheme, arrangement(0), 0);
   Dealt dealt(one.gradients->call, Dealing::zigzag, one.mask);
   const Results forward = dealt.run();
   const bool is_odd = rank() == ranks() - 1;
@@ -321,7 +300,7 @@ TEST(MpiBackward, WhatOneRankRefusesAllRefuse) {
 
 // What kernels refuse while they compute: gates that are not finite, of keys that the last rank alone sees.
 TEST(MpiBackward, WhatFailsWhileItIsComputedFailsOnAll) {
-  OneCall one(cases_of(Case<ForgetGate>{}).front(), 0);
+  OneCall one(cases_of(Case<ForgetGate>{}).front(), arrangement(0), 0);
   Dealt dealt(one.gradients->call, Dealing::contiguous, one.mask);
   const Results forward = dealt.run();
   std::vector<float> gates = dealt.gates;

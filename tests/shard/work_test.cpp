@@ -117,7 +117,7 @@ TEST(ShardWork, IsAlikeWhereItIsDealtRight) {
   Random random(17);
   std::vector<std::int32_t> ends{0};
   while (ends.back() < 60000) ends.push_back(ends.back() + 1 + static_cast<std::int32_t>(random.whole(0, 3000)));
-  for (const std::int64_t ranks : {2, 4, 8}) {
+  for (const std::int64_t ranks : {2, 3, 4, 8}) {
     for (const Dealing dealing : {Dealing::zigzag, Dealing::striped, Dealing::balanced}) {
       check({.ranks = ranks, .dealing = dealing, .tokens = 32768, .mask = causal}, causal);
     }

@@ -1,0 +1,99 @@
+"""Mistakes in the code of posenc::mpi, one at a time, each of which its tests must see: ctest -C slow -R mpi.mutants.
+
+usage: mutants.py SOURCE_DIR BUILD_DIR COMMAND...
+
+Compiles a copy of mpi/src with the mistake, links mpi_test with it in place of the library, and has COMMAND run its tests.
+Without a mistake they must pass. Needs a build by Ninja, in which mpi_test is up to date.
+"""
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+NUMBERED = """static std::vector<std::int64_t> numbered(1 << 16);
+  std::iota(numbered.begin(), numbered.end(), 0);
+  """
+LOCAL_KEYS = ("out.k_order = of_keys.order;", f"{NUMBERED}out.k_order = std::span(numbered).first(of_keys.order.size());")
+LOCAL_QUERIES = (
+    "out.q_order = of_queries.order;",
+    "static std::vector<std::int64_t> own(1 << 16);\n  std::iota(own.begin(), own.end(), 0);\n"
+    "  out.q_order = std::span(own).first(of_queries.order.size());",
+)
+OTHERS = (
+    "out.k_order = of_keys.order;",
+    """static std::vector<std::int64_t> others;
+  others = of_keys.order;
+  for (int r = 0; r < ranks; ++r) {
+    const Shard& is = keys.ranks[index(r)];
+    if (others.empty() || is.order.empty() || is.order.front() != others.front()) continue;
+    const Shard& next = keys.ranks[index((r + 1) % ranks)];
+    std::copy_n(next.order.begin(), std::min(next.order.size(), others.size()), others.begin());
+    break;
+  }
+  out.k_order = others;""",
+)
+SINKS_IN_A_PART = ("part_layer.sinks = false;", ""), ("call.weights.sinks = {};", "")
+
+# name, file, what is replaced by what, the tests that must see it
+RING = "Mpi.RingAndTree*"
+BACK = "MpiBackward.IsThe*"
+MUTANTS = [
+    ("nothing", "ring.cpp", (), f"{RING}:{BACK}:MpiMemory.*"),
+    ("local ids", "ring_call.cpp", (LOCAL_QUERIES, LOCAL_KEYS), RING),
+    ("local ids, backward", "ring_call.cpp", (LOCAL_QUERIES, LOCAL_KEYS), BACK),
+    ("ids of another rank", "ring_call.cpp", (OTHERS,), RING),
+    ("window by local index", "ring_call.cpp", (LOCAL_KEYS,), RING),
+    ("carry out of order", "ring_call.cpp", (("if (!is_backward) std::ranges", "if (is_backward) std::ranges"),), RING),
+    ("carry of another run, backward", "ring_backward.cpp", (("(coming.count() - 1 - done) *", "done *"),), BACK),
+    ("sinks twice", "ring.cpp", SINKS_IN_A_PART, RING),
+    ("sinks twice, tree", "tree.cpp", SINKS_IN_A_PART, RING),
+    ("sinks twice, backward", "ring_backward.cpp", (("continue;  // they count once", ""),), BACK),
+    ("all gradients at once", "returning.cpp", (("kAtATime = 2", "kAtATime = 1000"),), "MpiMemory.*"),
+    ("keys kept", "ring_messages.cpp", (("arrived_[index(n - 1)].memory.clear();", ""),), "MpiMemory.*"),
+    ("a message twice in the count", "ring_messages.cpp", (("sent += piece", "sent += 2 * piece"),), RING),
+]
+
+
+def main() -> str | None:
+    source, build, *command = sys.argv[1:]
+    root, tree = pathlib.Path(source) / "mpi/src", pathlib.Path(build)
+    entries = json.loads((tree / "compile_commands.json").read_text())
+    entry = next(one for one in entries if "/posenc_mpi.dir/" in one["command"])
+    flags = re.sub(r" -o \S+", "", re.sub(r" -c \S+", "", entry["command"]))
+    linked = subprocess.run(
+        ["ninja", "-C", build, "-t", "commands", "-s", "mpi_test"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()[-1]
+    wrong = []
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        for name, file, changes, tests in MUTANTS:
+            for one in root.iterdir():
+                text = one.read_text()
+                for old, new in changes if one.name == file else ():
+                    if text.count(old) != 1:
+                        sys.exit(f"{name}: {file} has {old!r} {text.count(old)} times, not once")
+                    text = text.replace(old, new)
+                (work / one.name).write_text(text)
+            sources = "".join(f'#include "{one.name}"\n' for one in sorted(work.glob("*.cpp")) if one.name != "all.cpp")
+            (work / "all.cpp").write_text("#include <algorithm>\n#include <numeric>\n" + sources)
+            subprocess.run(
+                f"{flags} -I{work} -w -c {work}/all.cpp -o {work}/all.o", shell=True, cwd=entry["directory"], check=True
+            )
+            link = re.sub(r"\S*libposenc_mpi\.\w+", f"{work}/all.o", linked).replace(" -o tests/mpi/mpi_test", f" -o {work}/mutant")
+            subprocess.run(link, shell=True, cwd=tree, check=True)
+            run = subprocess.run(
+                [*command, str(work / "mutant"), f"--gtest_filter={tests}"], capture_output=True, text=True, timeout=600
+            )
+            seen = "[  FAILED  ]" in run.stdout
+            print(f"{name}: {'seen' if seen else 'not seen'}", flush=True)
+            if seen == (not changes) or (run.returncode != 0) != seen:
+                wrong.append(f"{name}, status {run.returncode}:\n{run.stdout[-2000:]}{run.stderr[-2000:]}")
+    return "\n".join(wrong) or None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
