@@ -66,8 +66,8 @@ struct AttendArgs {
   // The log-sum-exp of the scores, without the sink; -inf for a query that sees no key, whose output is 0.
   TensorView lse{};  // written: f32 [tokens, heads] or [batch, heads, tokens]; may be omitted
   // Where k and v are a part of the keys (merge below), of schemes that sum along the keys (CoPE's gates, forget
-  // gates): what the keys after the part have added up to for each query; then, with what these add. Like lse; left
-  // out: none come after.
+  // gates): what the keys after the part have added up to for each query; then, with what these add. Like lse, and of a
+  // layer with both [2, ..], in the order of its schemes; left out: none come after.
   TensorView carry{};  // read and written
   Angles angles = Angles::exact;
   Products products = Products::f32;

@@ -62,8 +62,8 @@ struct AttendBackwardArgs {
   TensorView d_log_forget{};
   TensorView d_row_gate{};
   // Of parts of the keys, which are passed from the first to the last: for each query, the gradient that the parts
-  // before give to the gates of this one; then, with what this one gives to those after it. Like lse; omitted: none
-  // come before.
+  // before give to the gates of this one; then, with what this one gives to those after it. Like carry; omitted:
+  // none come before.
   TensorView d_carry{};  // read and written
 
   Parallel parallel{};

@@ -97,14 +97,21 @@ class Attention:
             self.v = rotated(layer.rotations, v, self.rows.k.at, self.frequencies)
         tables = learned.get("score_weights") or [None] * len(layer.terms)
         self.states = [term.begin(of, self.call) for term, of in zip(layer.terms, tables)]
-        carry = given.get("carry")
-        self.carry = None if carry is None else (carry if carry.dim() == 3 else carry.T[None])[..., None]
+        self.carries = self.carries_of(given.get("carry"))
         sinks = learned.get("sinks")
         self.sinks = None if sinks is None else sinks.to(device=q.device, dtype=dtype)[:, None, None]
         self.scale: Tensor | float = layer.softmax_scale
         if layer.query_scale is not None:
             wide = self.rows.q.at[0].to(torch.int64).to(exact(q.device))
             self.scale = (layer.softmax_scale * layer.query_scale(wide)).to(dtype)[:, None, :, None]
+
+    def carries_of(self, carry: Tensor | None) -> dict[Any, Tensor]:
+        """By term, [batch, heads, queries, 1]."""
+        terms = [term for term in self.layer.terms if term.sums_along_keys]
+        if carry is None:
+            return {}
+        each = carry.unbind(0) if len(terms) > 1 else (carry,)
+        return {term: (x if x.dim() == 3 else x.T[None])[..., None] for term, x in zip(terms, each)}
 
     def placed(self, q_rotated: bool, k_rotated: bool) -> tuple[list[Tensor], list[Tensor]]:
         """Queries and keys, rotated to each place that a region has for them."""
@@ -179,7 +186,7 @@ class Attention:
 
     def chunk(self, first: int, end: int) -> tuple[Tensor, ...]:
         """Output [batch, heads, end - first, value_dim] and log-sum-exp [batch, heads, end - first], without the sink; and the
-        carry, where there is one."""
+        carries, where there are any."""
         low, high = self.layer.mask.keys(self.rows, first, end)
         call, rows = self.call, self.rows
         if low == high:
@@ -188,7 +195,7 @@ class Attention:
         of_k: Side = rows.k.part(low, high)
         part = Part(call, call.q[:, :, first:end], call.k[:, :, low:high], first, end, low, high, of_q, of_k)
         part.seen = self.seen((first, end), (low, high))
-        part.carry = None if self.carry is None else self.carry[:, :, first:end]
+        part.carries = {term: x[:, :, first:end] for term, x in self.carries.items()}
         z = self.scores(part)
         largest = z.amax(dim=-1, keepdim=True).detach()
         largest = torch.where(largest == -torch.inf, 0.0, largest)
@@ -210,13 +217,13 @@ class Attention:
             out = rotated(self.layer.rotations, out, of_q.at, self.frequencies, "inverse")
         if self.sees_any is not None:  # what is given for a row that sees nothing goes nowhere
             out = torch.where(self.sees_any[:, :, first:end], out, 0.0)
-        return (out, lse) if part.carry is None else (out, lse, part.carry[..., 0])
+        return out, lse, *(x[..., 0] for x in part.carries.values())
 
     def nothing(self, first: int, end: int) -> tuple[Tensor, ...]:
         """Of queries that see no key."""
         q = self.call.q[:, :, first:end]
         made = q.new_zeros((*q.shape[:-1], self.layer.value_dim)), q.new_full(q.shape[:-1], -torch.inf)
-        return made if self.carry is None else (*made, self.carry[:, :, first:end, 0])
+        return *made, *(x[:, :, first:end, 0] for x in self.carries.values())
 
     def chunks(self, queries: int) -> list[tuple[int, int]]:
         per_row = self.batch * max(self.layer.heads, self.layer.width) * max(self.rows.keys, 1)
@@ -247,11 +254,14 @@ def attend(
 ) -> tuple[Tensor, ...]:
     """Output like q, and the log-sum-exp. Arguments have passed check.py.
 
-    given["carry"], like the log-sum-exp, where keys are a part of all: what those after them have added up to, of schemes
-    that sum along the keys. Then a third result is that with these keys.
+    given["carry"], where keys are a part of all: what those after them have added up to, of schemes that sum along the keys;
+    of one like the log-sum-exp, of several [schemes, ..] in the layer's order. Then a third result is that with these keys.
     """
     with contextlib.nullcontext() if q.device.type == "meta" else torch.autocast(q.device.type, enabled=False):
         out, *sums = Attention(layer, learned, q, k, v, given)()
     if q.dim() == 3:
         out, *sums = (x[0].transpose(0, 1) for x in (out, *sums))
-    return out.to(q.dtype), *sums
+    lse, *carries = sums
+    if not carries:
+        return out.to(q.dtype), lse
+    return out.to(q.dtype), lse, torch.stack(carries) if len(carries) > 1 else carries[0]

@@ -58,9 +58,9 @@ class Part:
     seen: Tensor | None = None  # [.., queries, keys] up to rank 4
     is_whole_row: bool = False  # its sides are not rows of the call
     x: Tensor | None = None  # content scores, scaled: [batch, heads, queries, keys]
-    # Of a call with a part of the keys: what those after it have added up to along each row, and, once scores are made, with
-    # these: [batch, heads, queries, 1].
-    carry: Tensor | None = None
+    # Of a call with a part of the keys, by term that sums along them: what those after it have added up to along each row, and,
+    # once scores are made, with these: [batch, heads, queries, 1].
+    carries: dict[Any, Tensor] = field(default_factory=dict)
     _distances: dict[int, Tensor] = field(default_factory=dict)
 
     @property

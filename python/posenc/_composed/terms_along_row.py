@@ -21,6 +21,7 @@ class OfCope(Term):
     interpolation. x has the softmax scale, this term none."""
 
     weights = "CopeWeights"
+    sums_along_keys = True
 
     def __init__(self, scheme: _posenc.ContextualPosition, layer: _posenc.LayerPlan) -> None:
         self.last = int(scheme.positions) - 1
@@ -34,9 +35,9 @@ class OfCope(Term):
         if part.seen is not None:
             gates = torch.where(part.seen, gates, 0.0)
         position = self.sums(gates, part)
-        if part.carry is not None:
-            position = position + part.carry
-            part.carry = part.carry + gates.sum(-1, keepdim=True)
+        if self in part.carries:
+            position = position + part.carries[self]
+            part.carries[self] = part.carries[self] + gates.sum(-1, keepdim=True)
         position = position.clamp(max=self.last)
         asked = part.q @ state.mT
         below, above = torch.floor(position), torch.ceil(position)
@@ -62,6 +63,7 @@ class OfForget(Term):
     about the chunk's first query. Gates of 0 are counted apart."""
 
     reads = "log_forget"
+    sums_along_keys = True
 
     def __init__(self, scheme: _posenc.ForgetGate, layer: _posenc.LayerPlan) -> None:
         pass
@@ -92,10 +94,10 @@ class OfForget(Term):
         is_shut = q_shut[..., None] > k_shut[..., None, :]
         is_past = part.of_k.order[..., None, :] <= part.of_q.order[..., :, None]
         total = torch.where(is_shut, -torch.inf, total)
-        if part.carry is not None:
-            total = total + part.carry
+        if self in part.carries:
+            total = total + part.carries[self]
             # With sequences before the query's: keys before these are of such alone, which it does not see.
-            part.carry = part.carry + torch.where(q_shut > 0, -torch.inf, q.to(part.dtype))[..., None]
+            part.carries[self] = part.carries[self] + torch.where(q_shut > 0, -torch.inf, q.to(part.dtype))[..., None]
         return torch.where(is_past[:, None], total, 0.0)
 
 

@@ -30,6 +30,7 @@ class Term:
     reads: str | None = None
     gated = False
     both_ways = False
+    sums_along_keys = False  # a score depends on the keys after its own: Part.carries
     least: dict[str, float] = {}
     above: tuple[str, ...] = ()  # 0
     whole_axes: dict[int, int | None] = {}

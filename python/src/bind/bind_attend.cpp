@@ -118,7 +118,8 @@ void bind_attend(nb::module_& m) {
           "may be Quantised.\n\n"
           "Returns the output, like q and of q's library; with lse=True the pair of it and the log-sum-exp of scores "
           "without the sink, float32 [tokens, heads] or [batch, heads, tokens]. `out` and `lse` may be arrays to write "
-          "into. carry: read and written where k and v are a part of the keys of a scheme that sums along them. "
+          "into. carry: read and written where k and v are a part of the keys of a scheme that sums along them; "
+          "like lse, and of CoPE and forget gates in one layer [2, ..], in its order. "
           "products='bf16' "
           "allows numbers to be rounded to bfloat16 before they are multiplied, where that is faster.\n\n"
           "layer: a PreparedLayer gives the same bits, and has the learned tables: these are omitted then.\n\n") +

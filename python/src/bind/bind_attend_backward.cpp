@@ -100,7 +100,7 @@ void bind_attend_backward(nb::module_& m) {
           "for all that gradient_names lists, float32; or a mapping from names to arrays of float32 or float64, which "
           "are written. Returns a dict by these words; 'd_weights' is a dict by name.\n\n"
           "Where k and v are a part of the keys of a scheme that sums along them, and out and lse those of all parts: "
-          "carry, what attend was given for this part; d_carry, read and written, from the first part to the "
+          "carry, what attend was given for this part; d_carry, like it, read and written, from the first part to the "
           "last.\n\n") +
       kWeightsDoc + kInputsDoc +
       "\n\nGradients are the same to the bit for any number of threads. ValueError, before anything is written, for "

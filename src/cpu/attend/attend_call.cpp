@@ -280,6 +280,7 @@ AttendCall attend_call(const LayerPlan& layer, const AttendArgs& args, const mat
   call.group = layer.heads / layer.kv_heads;
   call.max_lanes = kernels::kLaneRegisters * call.attention.register_lanes;
   call.q = rows_view(args.q);
+  call.carries = carries_of(layer, args.carry);
   const bool is_paged = !args.pages.block_table.empty();
   const auto view = [&](const char* name, const ConstTensorView& x, const ConstQuantisedView& codes) {
     if (!codes.empty()) return codes_view(name, codes, is_paged);

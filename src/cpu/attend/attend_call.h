@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cpu/angles/angle_rows.h"
+#include "cpu/attend/query_numbers.h"
 #include "cpu/attend/term_vectors.h"
 #include "cpu/cache/codes_view.h"
 #include "kernels/kernels.h"
@@ -109,6 +110,7 @@ struct AttendCall {
   const kernels::PairKernels* score_pairs = nullptr;
   const kernels::PairKernels* value_pairs = nullptr;
   const kernels::PairKernels* decode_pairs = nullptr;  // the same of scores in blocks whose lanes are few
+  Carries carries{};                                   // of args.carry
   bool runs_backwards = false;                         // a term is summed from the last key to the first
   bool adds_bias = false;                              // a term, or the caller, adds to scores that the mask has hidden
 

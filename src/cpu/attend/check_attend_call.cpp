@@ -40,17 +40,19 @@ void check_heads_tensor(const char* field, const ConstTensorView& x) {
   if (!is_aligned(x)) math::refuse(formatted("{}.data", field), "be aligned to its elements", "between two");
 }
 
-// Schemes whose score of a key depends on the keys after it.
-bool sums_along_keys(const ScoreTerm& term) {
-  return std::holds_alternative<ContextualPosition>(term) || std::holds_alternative<ForgetGate>(term);
+template <typename Scheme>
+std::int64_t count_of(const LayerPlan& layer) {
+  return std::ranges::count_if(layer.score, [](const ScoreTerm& term) { return std::holds_alternative<Scheme>(term); });
 }
 
 void check_carry(const LayerPlan& layer, const AttendArgs& args) {
   if (args.carry.empty()) return;
-  require_sum_along_keys(kAttend, "carry", layer);
+  const bool has_two = require_sums_along_keys(kAttend, "carry", layer) == 2;
   const ConstTensorView& q = args.q;
-  if (q.rank == 4) math::require_shape("carry", args.carry, {q.shape[0], layer.heads, q.shape[2]});
-  if (q.rank == 3) math::require_shape("carry", args.carry, {q.shape[0], layer.heads});
+  if (q.rank == 4 && !has_two) math::require_shape("carry", args.carry, {q.shape[0], layer.heads, q.shape[2]});
+  if (q.rank == 3 && !has_two) math::require_shape("carry", args.carry, {q.shape[0], layer.heads});
+  if (q.rank == 4 && has_two) math::require_shape("carry", args.carry, {2, q.shape[0], layer.heads, q.shape[2]});
+  if (q.rank == 3 && has_two) math::require_shape("carry", args.carry, {2, q.shape[0], layer.heads});
 }
 
 void check_floats(const char* field, const TensorView& x) {
@@ -158,10 +160,12 @@ void check_orders(const char* field, std::span<const std::int64_t> orders) {
 
 }  // namespace
 
-void require_sum_along_keys(std::string_view where, const char* field, const LayerPlan& layer) {
-  const std::int64_t sums = std::ranges::count_if(layer.score, sums_along_keys);
-  if (sums == 1) return;
-  throw Error(where, {field, "belong to one scheme that sums along the keys", formatted("of {}", sums)});
+std::int64_t require_sums_along_keys(std::string_view where, const char* field, const LayerPlan& layer) {
+  const std::int64_t gates = count_of<ContextualPosition>(layer);
+  const std::int64_t forget = count_of<ForgetGate>(layer);
+  if (gates <= 1 && forget <= 1 && gates + forget > 0) return gates + forget;
+  throw Error(where, {field, "belong to one scheme that sums along the keys, or to CoPE and forget gates",
+                      formatted("of {} of the one and {} of the other", gates, forget)});
 }
 
 // The shared checks see a paged cache as a packed tensor of as many tokens as cu_seqlens_k says.

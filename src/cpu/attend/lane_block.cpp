@@ -247,9 +247,11 @@ void place_lanes(const AttendCall& call, const BlockLanes& given, LaneBlock& blo
     block.max[at] = -std::numeric_limits<float>::infinity();
     block.sum[at] = 0.0F;
     block.divisor[at] = 0.0F;
-    const TensorView& carry = call.args.carry;
-    block.came_along[at] = carry.empty() ? 0.0F : number_of(carry, block.lane[at].row, block.lane[at].head);
-    block.carry[at] = block.came_along[at];
+    const auto came = [&](const TensorView& carry) {
+      return carry.empty() ? 0.0F : number_of(carry, block.lane[at].row, block.lane[at].head);
+    };
+    block.carry[at] = came(call.carries.gates);
+    block.came_along[at] = came(call.carries.forget);
   }
 }
 

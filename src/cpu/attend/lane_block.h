@@ -70,8 +70,8 @@ struct LaneBlock {
   std::array<float, kMaxLanes> max;
   std::array<float, kMaxLanes> sum;
   std::array<float, kMaxLanes> divisor;     // the sum of weights in bfloat16, where values were multiplied with those
-  std::array<float, kMaxLanes> carry;       // gates of the keys seen, and of those after them
-  std::array<float, kMaxLanes> came_along;  // with the call, of keys after its own
+  std::array<float, kMaxLanes> carry;       // CoPE's gates of the keys seen, and of those after them
+  std::array<float, kMaxLanes> came_along;  // with the call, logarithms of forget gates of keys after its own
 
   // Of a channel of a lane in q (of the first region) or out.
   std::size_t place(std::int64_t channel, std::int64_t lane_number, std::int64_t channels) const {

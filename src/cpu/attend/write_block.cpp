@@ -42,15 +42,17 @@ void rotate_back(const AttendCall& call, const Lane& lane, float* row, RowScratc
 }
 
 // Gates of CoPE have been summed on the way; forget gates of these keys are what the query's row has.
-float carried(const AttendCall& call, const LaneBlock& block, std::int64_t l) {
+void write_carries(const AttendCall& call, const LaneBlock& block, std::int64_t l) {
   const Lane& lane = block.lane[index(l)];
+  const auto& [gates, forget] = call.carries;
+  if (!gates.empty()) number_of(gates, lane.row, lane.head) = block.carry[index(l)];
+  if (forget.empty()) return;
   for (const math::Term& term : call.lowered.terms) {
     const auto* column = std::get_if<math::Column>(&term);
     if (column == nullptr || !column->is_of_past()) continue;
     const double own = column->of_row(lane.head, lane.row, call.lowered.k_rows);
-    return static_cast<float>(static_cast<double>(block.came_along[index(l)]) + own);
+    number_of(forget, lane.row, lane.head) = static_cast<float>(static_cast<double>(block.came_along[index(l)]) + own);
   }
-  return block.carry[index(l)];
 }
 
 }  // namespace
@@ -97,7 +99,7 @@ void write_block(const AttendCall& call, const LaneBlock& block, RowScratch& scr
       number_of(call.args.lse, lane.row, lane.head) =
           static_cast<float>(sees_any(l) ? lse : -std::numeric_limits<double>::infinity());
     }
-    if (!call.args.carry.empty()) number_of(call.args.carry, lane.row, lane.head) = carried(call, block, l);
+    write_carries(call, block, l);
   }
 }
 

@@ -84,7 +84,8 @@ bool pass_back(const LayerPlan& layer, const AttendBackwardArgs& args, std::span
   cpu::BackwardCall backward{.args = args,
                              .call = cpu::attend_call(layer, forward, sizes, kernels, kept),
                              .out = cpu::rows_view(args.out),
-                             .d_out = cpu::rows_view(args.d_out)};
+                             .d_out = cpu::rows_view(args.d_out),
+                             .d_carries = cpu::carries_of(layer, args.d_carry)};
   cpu::AttendCall& call = backward.call;
   call.lse = forward.lse;
   call.rotates_by_steps = false;

@@ -31,6 +31,7 @@ struct BackwardCall {
   const AttendBackwardArgs& args;
   AttendCall call;
   RowsView out, d_out;
+  Carries d_carries{};         // of args.d_carry
   std::int64_t key_width = 0;  // head_dim in whole registers: rows of channels are so far apart
   std::int64_t value_width = 0;
   bool keeps_raw_keys = false;    // gradients of keys as given are summed beside those of rotated ones

@@ -59,6 +59,17 @@ NamedTensors all_written(const AttendBackwardArgs& args) {
   return out;
 }
 
+// Of two schemes [2, ..].
+void check_carry_gradient(const LayerPlan& layer, const AttendBackwardArgs& args) {
+  if (args.d_carry.empty()) return;
+  ConstTensorView like = args.lse;
+  if (require_sums_along_keys(kAttendBackward, "d_carry", layer) == 2) {
+    ++like.rank;
+    like.shape = {2, args.lse.shape[0], args.lse.shape[1], args.lse.shape[2]};
+  }
+  math::check_gradient(kAttendBackward, "d_carry", args.d_carry, like, kOfNumbers);
+}
+
 void check_memory(const LayerPlan& layer, const AttendBackwardArgs& args) {
   NamedTensors read = all_read(args);
   for (const math::LearnedTensor& table : math::learned_tensors(layer, args.weights)) {
@@ -97,8 +108,7 @@ math::CallSizes check_backward_call(const LayerPlan& layer, const AttendBackward
   check_numbers_gradient(kAttendBackward, "d_bias", args.d_bias, args.inputs.bias);
   check_numbers_gradient(kAttendBackward, "d_log_forget", args.d_log_forget, args.inputs.log_forget);
   check_numbers_gradient(kAttendBackward, "d_row_gate", args.d_row_gate, args.inputs.row_gate);
-  if (!args.d_carry.empty()) require_sum_along_keys(kAttendBackward, "d_carry", layer);
-  math::check_gradient(kAttendBackward, "d_carry", args.d_carry, args.lse, kOfNumbers);
+  check_carry_gradient(layer, args);
   require_aligned(kAttendBackward, "d_carry", args.d_carry);
   check_learned_gradients(kAttendBackward, layer, args.weights, args.d_weights);
   check_memory(layer, args);

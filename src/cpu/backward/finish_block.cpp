@@ -101,7 +101,7 @@ struct FinishTerm {
   }
   // Behind the last row of E stands the last row again.
   void operator()(const math::Running& term) const {
-    if (const TensorView& carry = backward.args.d_carry; !carry.empty()) {
+    if (const TensorView& carry = backward.d_carries.gates; !carry.empty()) {
       for (std::int64_t l = 0; l < block.lanes.used; ++l) {
         const Lane& lane = block.lanes.lane[index(l)];
         number_of(carry, lane.row, lane.head) = block.gates_before[index(l)];

@@ -164,7 +164,7 @@ void begin(const BackwardCall& backward, std::span<const Lane> lanes, RowScratch
   block.delta.fill(0.0F);
   block.of_sink = 0.0;
   block.gates_before.fill(0.0F);
-  if (const TensorView& before = backward.args.d_carry; !before.empty()) {
+  if (const TensorView& before = backward.d_carries.gates; !before.empty()) {
     for (std::int64_t l = 0; l < own.used; ++l) {
       const Lane& lane = own.lane[index(l)];
       block.gates_before[index(l)] = number_of(before, lane.row, lane.head);

@@ -310,7 +310,7 @@ void raise_term(const DistanceLogits&, const ScoreWeights&, const Raising&) {}
 // Keys of the parts before (d_carry) have no P(o) here.
 void raise_term(const ForgetGate&, const ScoreWeights&, const Raising& raising) {
   const TensorView& to = raising.backward.args.d_log_forget;
-  const TensorView& carry = raising.backward.args.d_carry;
+  const TensorView& carry = raising.backward.d_carries.forget;
   if (to.empty() && carry.empty()) return;
   const AttendCall& call = raising.backward.call;
   const auto& term = raising.term<math::Column>();

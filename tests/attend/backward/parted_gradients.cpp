@@ -54,8 +54,8 @@ void take_inputs(const SchemeCall& call, const std::vector<std::int64_t>& q_orde
   }
 }
 
-bool sums_along_keys(const LayerPlan& layer) {
-  return std::ranges::any_of(layer.score, [](const ScoreTerm& term) {
+std::int64_t sums_along_keys(const LayerPlan& layer) {
+  return std::ranges::count_if(layer.score, [](const ScoreTerm& term) {
     return std::holds_alternative<ContextualPosition>(term) || std::holds_alternative<ForgetGate>(term);
   });
 }
@@ -81,7 +81,10 @@ Gradients KernelGradients::by_parts(Isa isa, const std::vector<std::int64_t>& cu
   const auto as_out = [&](auto& x) { return tensor(x.data(), {queries, heads, call.layer.value_dim}); };
   const auto as_lse = [&](auto& x) { return tensor(x.data(), {queries, heads}); };
   const std::size_t numbers = static_cast<std::size_t>(queries * heads);
-  const bool carries = sums_along_keys(call.layer);
+  const std::int64_t sums_of_layer = sums_along_keys(call.layer);
+  const auto as_carry = [&](auto& x) {
+    return sums_of_layer == 1 ? as_lse(x) : tensor(x.data(), {sums_of_layer, queries, heads});
+  };
   std::vector<std::int64_t> q_order(static_cast<std::size_t>(queries));
   std::iota(q_order.begin(), q_order.end(), call.sizes.keys - queries);
 
@@ -91,7 +94,7 @@ Gradients KernelGradients::by_parts(Isa isa, const std::vector<std::int64_t>& cu
   weights.sinks = {};
   std::vector<Part> parts;
   for (std::size_t n = 0; n + 1 < cuts.size(); ++n) parts.push_back({cuts[n], cuts[n + 1]});
-  std::vector<float> carry(numbers);
+  std::vector<float> carry(numbers * static_cast<std::size_t>(sums_of_layer));
   for (std::size_t n = parts.size(); n-- > 0;) {
     Part& part = parts[n];
     take_inputs(call, q_order, part);
@@ -105,7 +108,7 @@ Gradients KernelGradients::by_parts(Isa isa, const std::vector<std::int64_t>& cu
                                  .weights = weights,
                                  .inputs = part.inputs,
                                  .lse = as_lse(part.lse),
-                                 .carry = carries ? as_lse(carry) : TensorView{},
+                                 .carry = sums_of_layer > 0 ? as_carry(carry) : TensorView{},
                                  .isa = isa});
   }
   std::vector<AttendPart> results;
@@ -129,7 +132,7 @@ Gradients KernelGradients::by_parts(Isa isa, const std::vector<std::int64_t>& cu
   const bool has_row_gate = !call.inputs.row_gate.empty();
   if (has_gates) sums.all.push_back({"log_forget", zeros(count_of(call.inputs.log_forget))});
   if (has_row_gate) sums.all.push_back({"row_gate", zeros(count_of(call.inputs.row_gate))});
-  std::vector<float> d_carry(numbers);
+  std::vector<float> d_carry(carry.size());
   std::vector<float> d_k(k.size());
   std::vector<float> d_v(v.size());
   std::vector<double> d_gates = zeros(call.sizes.keys * heads);
@@ -152,10 +155,10 @@ Gradients KernelGradients::by_parts(Isa isa, const std::vector<std::int64_t>& cu
                             .lse = as_lse(lse),
                             .d_out = as_out(d_out),
                             .d_lse = as_lse(d_lse),
-                            .carry = carries ? as_lse(part.carry) : ConstTensorView{},
+                            .carry = sums_of_layer > 0 ? as_carry(part.carry) : ConstTensorView{},
                             .d_q = tensor(d_q.data(), {queries, heads, call.layer.head_dim}),
                             .d_weights = named,
-                            .d_carry = carries ? as_lse(d_carry) : TensorView{},
+                            .d_carry = sums_of_layer > 0 ? as_carry(d_carry) : TensorView{},
                             .isa = isa};
     args.d_k =
         rows(tensor(d_k.data(), {call.sizes.keys, call.layer.kv_heads, call.layer.head_dim}), part.first, part.end);

@@ -130,7 +130,9 @@ const std::vector<Refused>& refused() {
       {"[attend] layer.value_dim must be at most 1073741824 but is 1073741825",
        [](RightCall& c) { c.layer.value_dim = kTooMany; }},
       {"[attend] parallel.threads must be at least 0 but is -1", [](RightCall& c) { c.args.parallel.threads = -1; }},
-      {"[attend] carry must belong to one scheme that sums along the keys but is of 0",
+      {"[attend] carry must belong to one scheme that sums along the keys, or to CoPE and forget gates but is of 0 of "
+       "the "
+       "one and 0 of the other",
        [](RightCall& c) { c.args.carry = c.args.lse; }},
       {"[attend] k_order must ascend from key to key, since gates are summed along it but is 1 after 1",
        [](RightCall& c) {

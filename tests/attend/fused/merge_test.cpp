@@ -118,10 +118,11 @@ TEST(Merge, OfPartsIsTheWhole) {
   ErrorRatio lse_ratio("merged parts, lse");
   std::uint64_t seed = kSeed;
   std::uint64_t carried = 0;
+  bool has_two = false;
   const std::vector<SchemeCase> schemes = all_schemes();
   for (std::size_t drawn = 0; drawn < kDraws * schemes.size(); ++drawn) {
     const SchemeCase& scheme = schemes[drawn % schemes.size()];
-    if (scheme.batches_only || sums_along_keys(scheme.layer) > 1) continue;
+    if (scheme.batches_only) continue;
     SCOPED_TRACE(scheme.name);
     SchemeCall call(scheme, {.name = "causal", .mask = {.kind = MaskKind::causal}, .queries = kQueries, .keys = kKeys},
                     Places::scattered, ++seed);
@@ -133,10 +134,11 @@ TEST(Merge, OfPartsIsTheWhole) {
     const math::Lowered lowered = cpu::lower(call.layer, call.weights, call.inputs, call.sizes);
     const LoweredSizes sizes(lowered, call, kRotatedInFloats);
     Parted parted{.call = call};
-    if (sums_along_keys(call.layer) == 1) {
-      parted.carry = Floats({kQueries, kHeads});
-      ++carried;
-    }
+    const std::int64_t sums = sums_along_keys(call.layer);
+    if (sums == 1) parted.carry = Floats({kQueries, kHeads});
+    if (sums == 2) parted.carry = Floats({2, kQueries, kHeads});
+    if (sums > 0) ++carried;
+    has_two |= sums == 2;
     std::vector<Parted::Result> results(kCuts.size() - 1);
     for (std::size_t n = results.size(); n-- > 0;) results[n] = parted.part(kCuts[n], kCuts[n + 1]);
     std::vector<AttendPart> parts;
@@ -159,7 +161,8 @@ TEST(Merge, OfPartsIsTheWhole) {
       }
     }
   }
-  EXPECT_GE(carried, 2 * kDraws);
+  EXPECT_GE(carried, 3 * kDraws);
+  EXPECT_TRUE(has_two);
   ratio.expect();
   lse_ratio.expect();
 }
