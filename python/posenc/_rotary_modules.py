@@ -22,6 +22,7 @@ from torch.autograd import forward_ad
 
 from . import _operators, _posenc
 from ._composed.rotation import Pairs
+from ._composed.rotation import Rotation as OfRope
 from ._forward_mode import has_duals, is_transformed, one_at_a_time
 from ._held import NotCopied
 from .torch import adjacent
@@ -31,6 +32,13 @@ _APPLY = re.compile(r"apply_.*rotary")
 _ANGLES = ("cos", "sin", "freqs_cis", "freqs_cos", "freqs_sin")
 _QUERIES = ("q", "xq", "x", "tensor", "query")
 _KEYS = ("k", "xk", "key")
+
+
+def cos_sin_by_torch(rope: _posenc.Rope, places: Tensor, length: int) -> tuple[Tensor, Tensor]:
+    """What posenc.cos_sin gives, [tokens, pairs] in float32, where places, [axes, tokens], are: nothing is copied from there."""
+    rotation = OfRope(_posenc.Rotate(scheme=rope))
+    cos, sin = rotation.angles([axis[None] for axis in places], rotation.frequencies(length, None, places.device))
+    return cos[0].to(torch.float32), sin[0].to(torch.float32)
 
 
 class NoRotation:
@@ -130,13 +138,12 @@ class _Rotated(torch.autograd.Function):
         return one_at_a_time(_Rotated.apply, info, in_dims, x, *others)
 
 
-def _arranged(rows: Tensor, like: Tensor, probe: Tensor) -> Tensor:
-    """rows, [.., pairs], as the model's module arranges them: `probe` is its answer for a token at position 1."""
-    pairs, width = rows.shape[-1], like.shape[-1]
-    if width == pairs:
+def _arranged(rows: Tensor, like: Tensor, in_halves: Callable[[], bool]) -> Tensor:
+    """rows, [.., pairs], as the model's module arranges them: as they are, or each number twice, where it is asked in_halves
+    beside or behind all others."""
+    if like.shape[-1] == rows.shape[-1]:
         return rows
-    halves = bool((probe[..., :pairs] == probe[..., pairs:]).all())
-    return torch.cat((rows, rows), -1) if halves else rows.repeat_interleave(2, -1)
+    return torch.cat((rows, rows), -1) if in_halves() else rows.repeat_interleave(2, -1)
 
 
 class Rotary(NotCopied, nn.Module):
@@ -157,6 +164,7 @@ class Rotary(NotCopied, nn.Module):
         self.angles = angles
         self.length = length
         self.made_in_graph = False
+        self.halves: dict[_posenc.Rope, bool] = {}
         # For graphs, which do not look into plans: words, pairs, arrangement.
         self.in_words: dict[str | None, tuple[str, int, str] | None] = {}
         for kind, rope in ropes.items():
@@ -242,16 +250,29 @@ class Rotary(NotCopied, nn.Module):
             return self._unrotated(probe, batch, position_ids.shape[-1])
         axes = position_ids.reshape(-1, *position_ids.shape[-2:]).shape[0]
         length = self.length or max(1, int(position_ids.max()) + 1)  # positions may all be negative
-        places = position_ids.reshape(axes, -1)[: len(rope.axes.names)].to("cpu", torch.int64).contiguous()
-        made = _posenc.cos_sin(rope, places, length=length, angles=self.angles)
-        cos, sin = (torch.as_tensor(rows).to(position_ids.device) for rows in made)
+        places = position_ids.reshape(axes, -1)[: len(rope.axes.names)]
+        if self.composed and places.device.type != "cpu":  # where they are
+            cos, sin = cos_sin_by_torch(rope, places, length)
+        else:
+            places = places.to("cpu", torch.int64).contiguous()
+            made = _posenc.cos_sin(rope, places, length=length, angles=self.angles)
+            cos, sin = (torch.as_tensor(rows).to(position_ids.device) for rows in made)
         shaped = [rows.view(batch, -1, rows.shape[-1]) for rows in (cos, sin)]
         if isinstance(probe, Tensor):
             given: Any = torch.complex(*shaped)
         else:
-            given = tuple(_arranged(rows, seen, probe[0]).to(seen.dtype) for rows, seen in zip(shaped, probe))
+            in_halves = lambda: self._in_halves(rope, probe[0])  # noqa: E731
+            given = tuple(_arranged(rows, seen, in_halves).to(seen.dtype) for rows, seen in zip(shaped, probe))
         _carry(given, "posenc_rotation", Rotation(rope, cos, sin, batch, self.composed))
         return given
+
+    def _in_halves(self, rope: _posenc.Rope, probe: Tensor) -> bool:
+        """Whether the model has each number of cos again behind all of them, by its answer for a token at position 1. Found once:
+        another device would be waited for each time."""
+        if rope not in self.halves:
+            pairs = probe.shape[-1] // 2
+            self.halves[rope] = bool((probe[..., :pairs] == probe[..., pairs:]).all())
+        return self.halves[rope]
 
     def _unrotated(self, probe: Any, batch: int, tokens: int) -> Any:
         device = (probe if isinstance(probe, Tensor) else probe[0]).device
