@@ -227,6 +227,13 @@ class OfSandwich(Term):
         sums = torch.cos(i) @ torch.cos(j).mT + torch.sin(i) @ torch.sin(j).mT
         return sums.to(part.dtype)[:, None] * constant(self.factors, part.dtype, part.device)[:, None, None]
 
+    def of_distances(self, distances: Tensor) -> Tensor:
+        """[distances, heads] in float32, of as many whole numbers."""
+        sums = torch.zeros(distances.shape, dtype=torch.float64, device=distances.device)
+        for inv_freq in self.inv_freq:  # one by one: together they would be channels / 2 times as many numbers
+            sums += torch.cos(distances.to(torch.float64) * inv_freq)
+        return (sums[:, None] * constant(self.factors, torch.float64, distances.device)).float()
+
 
 class OfMlp(Term):
     """A perceptron of the distance, SiLU between its layers. Of counted tokens each distance is asked for once."""

@@ -22,11 +22,15 @@ from torch import Tensor
 from .. import _posenc
 from .._graph_arguments import Layer
 from ._arguments import call_of as _call_of
+from ._agreement import agree
+from ._arguments import MATRICES as _MATRICES
+from ._arguments import digest_of as _digest
 from ._arguments import group_of as _group_of
 from ._attend import Attention
 from ._cache import ShardedCache, attend_parts
 from ._context_parallel import context_parallel
-from ._exchange import RankError, Traffic
+from ._device_mesh import tokens_of as _tokens_of
+from ._exchange import Exchange, RankError, Traffic
 from ._schedule import as_tensor
 
 __all__ = ["RankError", "ShardedCache", "Traffic", "attend", "attend_parts", "collect", "context_parallel", "take"]
@@ -68,7 +72,11 @@ def attend(
     q: [tokens, heads, head_dim] or [batch, heads, tokens, head_dim] of this rank's tokens, in the sharding's order; k, v
     likewise, with kv_heads, by key_sharding where keys are of other tokens (cross attention). Orders, positions and
     documents are the sharding's. log_forget, row_gate, segments: of this rank's tokens; attn_mask, bias: of its queries
-    and all keys of the batch. group: a ProcessGroup, a DeviceMesh of one dimension, or None for all ranks.
+    and all keys of the batch. group: a ProcessGroup, a DeviceMesh of one dimension, or None for all ranks; for "hybrid" also a
+    mesh of two, of groups and of the ulysses_ranks of each.
+
+    Or DTensors: q, k and v of Shard on the axis of tokens, on one mesh, which is the group where that is None; so may be inputs,
+    and tables of Replicate. What a rank has of them are its tokens. Results are such DTensors then.
 
     mode: "ring", keys go to each rank that sees any of them, while it computes; "all_gather", before; "ulysses", ranks have
     all tokens of some heads, KV heads on as many ranks as read them; "hybrid", groups of ulysses_ranks neighbours deal
@@ -88,10 +96,18 @@ def attend(
         attn_mask=attn_mask, bias=bias, q_segments=q_segments, k_segments=k_segments, log_forget=log_forget, row_gate=row_gate
     )  # fmt: skip
     numbers = dict(prefix=prefix, length=length, q_rotated=q_rotated, k_rotated=k_rotated)
+    tokens = _tokens_of(q, group)
+    if tokens is not None:
+        group = tokens.mesh if group is None else group
+        axis = _rows(q, None)
+        q, k, v = (tokens.own(x, axis) for x in (q, k, v))
+        given = {name: tokens.own(x, -2 if name in _MATRICES else 0) for name, x in given.items()}
+        tables = None if tables is None else [tokens.own_table(x) for x in tables]
     call, tensors = _call_of(
         q, k, v, layer, group, mode, sharding, key_sharding, ulysses_ranks, given, numbers, tables, backend, timeout, traffic
     )
-    out, sums = Attention.apply(call, q, k, v, *tensors)  # type: ignore[no-untyped-call]
+    made: tuple[Tensor, Tensor] = Attention.apply(call, q, k, v, *tensors)  # type: ignore[no-untyped-call]
+    out, sums = made if tokens is None else (tokens.whole(x, axis, sharding.tokens) for x in made)
     return (out, sums) if lse else out
 
 
@@ -124,16 +140,34 @@ class _Collect(torch.autograd.Function):
         return grad.index_select(ctx.dim, ctx.own.to(grad.device)), None, None, None
 
 
-def collect(x: Tensor, sharding: _posenc.Sharding, group: Any = None, *, dim: int | None = None) -> Tensor:
+def collect(
+    x: Tensor, sharding: _posenc.Sharding, group: Any = None, *, dim: int | None = None, timeout: float = 300.0
+) -> Tensor:
     """All tokens of a batch, on all ranks, of what each has of it: take's inverse.
 
     x: this rank's, [tokens of the rank, heads, channels] or [batch, heads, tokens of the rank, channels]; dim: the axis of
-    tokens, elsewhere. The gradient is summed over ranks. ValueError, on this rank, where x has another number of tokens
-    than the sharding deals to it; the others wait for it as long as the group's timeout says, and then raise RuntimeError.
+    tokens, elsewhere. The gradient is summed over ranks. ValueError on all ranks where one has another number of tokens than the
+    sharding deals to it, or where they disagree; RankError for one that does not answer within `timeout` seconds.
     """
-    group = _group_of(group)
-    tokens, mine = x.shape[_rows(x, dim)], len(sharding.ranks[dist.get_rank(group)].rows)
-    if tokens != mine:
-        raise ValueError(f"[collect] x must have the {mine} tokens of this rank but has {tokens}")
-    whole: Tensor = _Collect.apply(x, sharding, group, _rows(x, dim))  # type: ignore[no-untyped-call]
+    group = _group_of(group, "hybrid")
+    _agree_to_collect(x, sharding, group, dim, timeout)
+    whole: Tensor = _Collect.apply(x, sharding, group, _rows(x, dim) % x.dim())  # type: ignore[no-untyped-call]
     return whole
+
+
+def _agree_to_collect(x: Tensor, sharding: _posenc.Sharding, group: Any, dim: int | None, timeout: float) -> None:
+    exchange = Exchange("collect", group, timeout, Traffic())
+    problem: Exception | None = None
+    facts: dict[str, str | None] = {}
+    try:
+        if len(sharding.ranks) != exchange.ranks:
+            raise ValueError(f"[collect] sharding must deal to {exchange.ranks} ranks but deals to {len(sharding.ranks)}")
+        axis = _rows(x, dim) % x.dim()
+        tokens, mine = x.shape[axis], len(sharding.ranks[exchange.rank].rows)
+        if tokens != mine:
+            raise ValueError(f"[collect] x must have the {mine} tokens of this rank but has {tokens}")
+        others = [*x.shape[:axis], "tokens", *x.shape[axis + 1 :]]
+        facts = {"sharding": _digest(sharding), "the shape of x": str(others), "x.dtype": str(x.dtype)}
+    except Exception as refused:  # whatever it is, the others must hear of it
+        problem = refused
+    agree(exchange, facts, problem)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -19,12 +20,12 @@ _SHOWN = 60  # characters of a value
 _PIECE = _BYTES // 4  # characters of a long one in one message, which JSON may write as two each
 
 
-def _message(facts: dict[str, str], problem: str | None) -> torch.Tensor:
+def _message(facts: Mapping[str, str | None], problem: str | None) -> torch.Tensor:
     said: Any = (
         {"problem": problem[: _BYTES // 4]}
         if problem is not None
         else {
-            name: [value[:_SHOWN], hashlib.blake2b(value.encode(), digest_size=8).hexdigest()]
+            name: None if value is None else [value[:_SHOWN], hashlib.blake2b(value.encode(), digest_size=8).hexdigest()]
             for name, value in facts.items()
         }
     )
@@ -37,24 +38,33 @@ def _packed(said: Any) -> torch.Tensor:
     return torch.frombuffer(bytearray(text.ljust(_BYTES)), dtype=torch.uint8)
 
 
-def agree(exchange: Exchange, facts: dict[str, str], problem: Exception | None) -> None:
-    """ValueError on all ranks where one of them has a problem, or facts differ; RankError for one that does not answer."""
+def agree(exchange: Exchange, facts: Mapping[str, str | None], problem: Exception | None) -> dict[str, str]:
+    """What all say of each fact, its first characters. A rank that says None of one has nothing against another's; where all
+    do, it is missing. ValueError on all ranks where one of them has a problem, or facts differ; RankError for one that does not
+    answer."""
     said = _told(exchange, _message(facts, None if problem is None else str(problem)), problem)
     for rank, one in said.items():
         if "problem" in one:
             raise ValueError(f"[{exchange.where}] rank {rank} refuses the call: {one['problem']}")
-    for name, first in said[0].items():
-        for rank in range(1, exchange.ranks):
-            is_there = said[rank].get(name, ["missing", ""])
-            if is_there[1] == first[1]:
+    agreed = {}
+    for name in said[0]:
+        told = {rank: said[rank].get(name, ["missing", ""]) for rank in range(exchange.ranks)}
+        told = {rank: one for rank, one in told.items() if one is not None}
+        if not told:
+            continue
+        first = min(told)
+        agreed[name] = told[first][0]
+        for rank, is_there in told.items():
+            if is_there[1] == told[first][1]:
                 continue
-            shown = is_there[0], first[0]
+            shown = is_there[0], told[first][0]
             if all(len(value) == _SHOWN for value in shown):  # what differs may be behind
-                shown = _differing(exchange, facts.get(name, "").replace('\\"', '"'), rank)
+                shown = _differing(exchange, (facts.get(name) or "").replace('\\"', '"'), rank, first)
             raise ValueError(
                 f"[{exchange.where}] {name} must be the same on all ranks, but is {shown[0]} on rank {rank} and "
-                f"{shown[1]} on rank 0"
+                f"{shown[1]} on rank {first}"
             )
+    return agreed
 
 
 def _told(exchange: Exchange, own: torch.Tensor, problem: Exception | None) -> dict[int, Any]:
@@ -71,20 +81,20 @@ def _told(exchange: Exchange, own: torch.Tensor, problem: Exception | None) -> d
     return said
 
 
-def _differing(exchange: Exchange, own: str, rank: int) -> tuple[str, str]:
-    """Rank's text and that of rank 0 from the member on that differs: '"Mask":{"kind":"causal", ...' of two layers."""
+def _differing(exchange: Exchange, own: str, rank: int, first: int) -> tuple[str, str]:
+    """Rank's text and that of the first from the member on that differs: '"Mask":{"kind":"causal", ...' of two layers."""
     texts = ["", ""]
     for begin in itertools.count(0, _PIECE):  # all ranks end it together, as all see the same
         pieces = _told(exchange, _packed({"piece": own[begin : begin + _PIECE]}), None)
-        now = [pieces[rank]["piece"], pieces[0]["piece"]]
+        now = [pieces[rank]["piece"], pieces[first]["piece"]]
         texts = [text + piece for text, piece in zip(texts, now)]
         if now[0] != now[1] or not now[0]:
             break
     at = next((n for n, (a, b) in enumerate(zip(*texts)) if a != b), min(map(len, texts)))
-    first = _member(texts[0], at)
-    if texts[0][first - 1 : first] == "{":  # with the name of what it is a member of
-        first = _member(texts[0], first - 1)
-    one, other = (f"...{text[first : first + _SHOWN]}" for text in texts)
+    begin = _member(texts[0], at)
+    if texts[0][begin - 1 : begin] == "{":  # with the name of what it is a member of
+        begin = _member(texts[0], begin - 1)
+    one, other = (f"...{text[begin : begin + _SHOWN]}" for text in texts)
     return one, other
 
 

@@ -12,14 +12,17 @@ from .._graph_arguments import Layer
 from ._agreement import agree
 from ._attend import Call
 from ._composed_parts import ComposedParts
+from ._device_mesh import flat_group, is_dtensor, is_mesh
 from ._exchange import Exchange, Traffic
-from ._heads import lacks
-from ._parts import Inputs, Keys, Parts, sums_along_keys
+from ._heads import require_distances
+from ._parts import Inputs, Keys, Parts, sums_along_keys, sums_twice
 from ._schedule import Piece, Rows, digest, schedule_of
 
 _WHERE = "distributed.attend"
 BACKENDS: dict[str, type[Parts]] = {"kernel": Parts, "composed": ComposedParts}
 MODES = ("ring", "all_gather", "ulysses", "hybrid")
+MATRICES = ("attn_mask", "bias")
+_ROWS_OF, _BY_QUERY = "rows of {}", "one for each query"
 _SHORT = (torch.float32, torch.float16, torch.bfloat16)
 _digests: dict[int, tuple[Any, str]] = {}
 
@@ -28,16 +31,24 @@ def refuse(field: str, must: str, given: Any) -> None:
     raise ValueError(f"[{_WHERE}] {field} must {must} but is {given}")
 
 
-def group_of(group: Any) -> Any:
-    """A ProcessGroup of it; None is that of all ranks."""
-    if group is not None and hasattr(group, "get_group") and hasattr(group, "mesh_dim_names"):
-        if group.ndim != 1:
-            refuse("group", "be a mesh of one dimension, such as mesh['cp']", f"of {group.ndim}")
-        return group.get_group()
-    return group
+def group_of(group: Any, mode: Any = "ring") -> Any:
+    """A ProcessGroup of it; None is that of all ranks. A mesh of two dimensions is one for mode "hybrid": groups, and the ranks
+    of each."""
+    if not is_mesh(group):
+        return group
+    if mode == "hybrid" and group.ndim == 2:
+        return flat_group(group)
+    if group.ndim != 1:
+        refuse("group", "be a mesh of one dimension, such as mesh['cp'], or of two for mode 'hybrid'", f"of {group.ndim}")
+    return group.get_group()
 
 
-def _digest(of: _posenc.Sharding) -> str:
+def ulysses_ranks_of(group: Any, mode: Any, given: Any) -> Any:
+    """As given; else those of a mesh of two dimensions."""
+    return group.size(1) if given is None and mode == "hybrid" and is_mesh(group) and group.ndim == 2 else given
+
+
+def digest_of(of: _posenc.Sharding) -> str:
     found = _digests.get(id(of))
     if found is None:
         if len(_digests) >= 64:
@@ -58,11 +69,21 @@ def backend_of(backend: Any, layer: Layer, device: torch.device) -> str:
     return ("composed" if lacks else "kernel") if backend == "auto" else str(backend)
 
 
+def _require_own(name: str, x: Any) -> None:
+    """attend() takes the rank's part of DTensors that fit q; the others are refused here, on all ranks."""
+    if is_dtensor(x):
+        axis = "Replicate()" if "." in name or name == "sinks" else "Shard(the axis of its tokens)"
+        refuse(
+            name,
+            f"be this rank's own tensor, of .to_local(), or a DTensor of {axis} on the mesh of q, which is the group's,",
+            f"a DTensor of {tuple(x.placements)}",
+        )
+
+
 def _check_tensor(name: str, x: Any, rank: int, tokens: int, heads: int, channels: int, device: torch.device) -> None:
     if not isinstance(x, Tensor):
         raise TypeError(f"[{_WHERE}] {name} must be a tensor but is a {type(x).__name__}")
-    if hasattr(x, "placements"):
-        refuse(name, "be this rank's own tensor, of .to_local(),", "a DTensor")
+    _require_own(name, x)
     if x.device != device:
         refuse(name, f"be on {device}, as q is,", f"on {x.device}")
     dtypes = _SHORT
@@ -123,12 +144,8 @@ def _checked(
         refuse("key_sharding", f"have the {queries.documents} documents of sharding", f"of {keys.documents}")
     if exchange.ranks % dealt:
         refuse("ulysses_ranks", f"divide the {exchange.ranks} ranks of the group", dealt)
-    if dealt > 1 and lacks(plan):
-        refuse(
-            "mode", "be ring or all_gather for this layer", f"{mode!r}, which deals heads, and the layer has {lacks(plan)}"
-        )
-    if sums_along_keys(plan) > 1 and mode in ("ring", "hybrid"):
-        refuse("mode", "be all_gather or ulysses for a layer with several schemes that sum along the keys", repr(mode))
+    if sums_twice(plan) and mode in ("ring", "hybrid"):
+        refuse("mode", "be all_gather or ulysses for a layer with two CoPEs, or forget gates twice", repr(mode))
     rank = q.dim() if isinstance(q, Tensor) else 3
     tokens, key_tokens = len(queries.ranks[exchange.rank].rows), len(keys.ranks[exchange.rank].rows)
     device = q.device if isinstance(q, Tensor) else torch.device("cpu")
@@ -136,6 +153,7 @@ def _checked(
     _check_tensor("k", k, rank, key_tokens, plan.kv_heads, plan.head_dim, device)
     _check_tensor("v", v, rank, key_tokens, plan.kv_heads, plan.value_dim, device)
     for name, x in (*given.items(), *zip(layer.names, tables)):
+        _require_own(name, x)
         if isinstance(x, Tensor) and x.device != device:
             refuse(name, f"be on {device}, as q is,", f"on {x.device}")
     if rank == 4 and queries.documents > 1:
@@ -152,13 +170,9 @@ def _checked(
     for name, count in (("q_segments", tokens), ("k_segments", key_tokens)):
         if given[name] is not None:
             out[name] = _segments(name, given[name], batch, count, rank)
-    for name in ("attn_mask", "bias"):
+    for name in MATRICES:
         if given[name] is not None:
             out[name] = _matrix(name, given[name], batch, plan.heads, tokens, keys.tokens)
-            if dealt > 1 and out[name].shape[2] > 1:
-                refuse(
-                    name, "have one row for all queries where heads are dealt", f"of {tokens} rows: say ring or all_gather"
-                )
     if out.get("attn_mask") is not None and out["attn_mask"].dtype != torch.bool:
         refuse("attn_mask", "be of bool, True where a key is seen,", f"of {out['attn_mask'].dtype}")
     if plan.mask.kind == "sparse" and "attn_mask" not in out:
@@ -192,7 +206,7 @@ def _probe(
     batch = () if q.dim() == 3 else (q.shape[0],)
     heads = (1, plan.heads) if q.dim() == 3 else (*batch, plan.heads, 1)
     of = Inputs(first("row_gate", *heads), first("q_segments", *batch, 1), None, None, numbers)
-    for name in ("attn_mask", "bias"):
+    for name in MATRICES:
         setattr(of, name, first(name, 1, 1, 1, 1))
     parts = of_parts(layer, tables, 0, plan.heads, one(queries.axes), of, False)
 
@@ -212,6 +226,13 @@ def _probe(
     parts.count_sinks(out, lse[..., 0])
 
 
+def _of_matrix(name: str, x: Tensor, queries: int) -> dict[str, str | None]:
+    """What ranks must agree on of a matrix of which rows of some heads are sent. One row of one query is either."""
+    rows = None if queries == 1 else _BY_QUERY if x.shape[2] == queries else "one for all queries"
+    batch, heads, _, keys = x.shape
+    return {_ROWS_OF.format(name): rows, f"the shape of {name}": f"[{batch}, {heads}, queries, {keys}] of {x.dtype}"}
+
+
 def _facts(
     q: Tensor,
     k: Tensor,
@@ -225,7 +246,10 @@ def _facts(
     numbers: Any,
     tables: Any,
     backend: str,
-) -> dict[str, str]:
+) -> dict[str, str | None]:
+    tokens = q.shape[0] if q.dim() == 3 else q.shape[2]
+    of_matrices = {fact: said for name in MATRICES if dealt > 1 and name in inputs
+                   for fact, said in _of_matrix(name, inputs[name], tokens).items()}
     heads = "[{1}, {0}]" if q.dim() == 3 else "[{1}, {0}] in batches"
     shapes = {name: heads.format(x.shape[-1], x.shape[1]) for name, x in (("q", q), ("k", k), ("v", v))}
     return {
@@ -233,14 +257,15 @@ def _facts(
         "mode": mode,
         "backend": backend,
         "ulysses_ranks": str(dealt),
-        "sharding": _digest(queries),
-        "key_sharding": _digest(keys),
+        "sharding": digest_of(queries),
+        "key_sharding": digest_of(keys),
         "layer": layer.text,
         "shapes of tables": str([tuple(x.shape) for x in tables]),
         **{f"{name}'s heads and channels": shape for name, shape in shapes.items()},
         "batch": str(q.shape[0] if q.dim() == 4 else 0),
         **{f"{name}.dtype": str(x.dtype) for name, x in (("q", q), ("k", k), ("v", v))},
         "inputs": " ".join(sorted(inputs)),
+        **of_matrices,
         "numbers": str(sorted(numbers.items(), key=str)),
         "whether gradients are asked for": str(torch.is_grad_enabled() and any(
             x.requires_grad for x in (q, k, v, *inputs.values(), *tables))),
@@ -253,9 +278,10 @@ def call_of(
 ) -> tuple[Call, list[Tensor]]:  # fmt: skip
     """The call, and its tensors after q, k and v."""
     device = q.device if isinstance(q, Tensor) else torch.device("cpu")
-    exchange = Exchange(_WHERE, group_of(group), timeout, Traffic() if traffic is None else traffic, device)
+    ulysses_ranks = ulysses_ranks_of(group, mode, ulysses_ranks)
+    exchange = Exchange(_WHERE, group_of(group, mode), timeout, Traffic() if traffic is None else traffic, device)
     problem: Exception | None = None
-    facts: dict[str, str] = {}
+    facts: dict[str, str | None] = {}
     inputs: dict[str, Tensor] = {}
     all_tables: list[Tensor] = []
     keys = sharding if key_sharding is None else key_sharding
@@ -271,12 +297,14 @@ def call_of(
         backend = backend_of(backend, layer, device)
         _probe(q, k, v, layer, sharding, keys, inputs, numbers, all_tables, BACKENDS[backend])
         in_turn = mode in ("ring", "hybrid")
-        sums = sums_along_keys(layer.plan) == 1 and in_turn
+        sums = sums_along_keys(layer.plan) > 0 and in_turn
         schedule = schedule_of(sharding, keys, layer.plan.mask, int(numbers["prefix"]), dealt, sums, in_turn, device)
+        if dealt > 1:
+            require_distances(layer.plan, lambda: schedule.extent)
         facts = _facts(q, k, v, layer, mode, sharding, keys, dealt, inputs, numbers, all_tables, backend)
-    except (ValueError, TypeError) as refused:
+    except Exception as refused:  # whatever it is, the others must hear of it
         problem = refused
-    agree(exchange, facts, problem)
+    agreed = agree(exchange, facts, problem)
     call = Call(
         layer,
         schedule,
@@ -290,5 +318,7 @@ def call_of(
         mode == "all_gather",
         0 if q.dim() == 3 else 2,
         BACKENDS[backend],
+        [name for name in MATRICES if dealt > 1 and name in inputs and agreed.get(_ROWS_OF.format(name), _BY_QUERY) == _BY_QUERY],
+        "bias" in inputs and inputs["bias"].shape[1] > 1,
     )
     return call, [*inputs.values(), *all_tables]

@@ -34,6 +34,8 @@ class Call:
     gathers: bool  # all keys before anything is computed
     axis: int  # of rows: 0, or in batches 2
     of_parts: type[Parts]  # by which backend
+    by_query: list[str]  # of attn_mask and bias those that are dealt: with heads dealt, and a row for each query
+    bias_has_heads: bool
 
     def __post_init__(self) -> None:
         plan, dealt = self.layer.plan, self.ulysses_ranks
@@ -46,7 +48,9 @@ class Call:
 
     def parts(self, tables: list[Tensor], inputs: Inputs) -> Parts:
         of_queries = self.schedule.queries[self.group]
-        return self.of_parts(self.layer, tables, self.first, self.end, of_queries, inputs, self.is_packed)
+        return self.of_parts(
+            self.layer, tables, self.first, self.end, of_queries, inputs, self.is_packed, lambda: self.schedule.extent
+        )
 
     def rank_of(self, group: int) -> int:
         """The rank of another group that has the same heads."""
@@ -80,9 +84,10 @@ class Deal:
             return (0, 1) if end > first else (0, 0)
         return (first, end) if kind == "q" else self.call.kv_ranges[place]
 
-    def post(self, x: Tensor, kind: str, places: list[Tensor]) -> Dealt:
+    def post(self, x: Tensor, kind: str, places: list[Tensor], axis: int | None = None) -> Dealt:
+        """axis: of rows; by default that of the call's tensors."""
         call = self.call
-        axis = call.axis
+        axis = call.axis if axis is None else axis
         coming: list[Any] = []
         own_first, own_end = self._heads(kind, call.place)
         for place, rank in enumerate(call.members):
@@ -96,10 +101,10 @@ class Deal:
         shape = _replaced(x.shape, **{f"_{axis}": self.total, "_1": own_end - own_first})
         return Dealt(x.new_empty(shape), coming, places, axis)
 
-    def post_back(self, x: Tensor, kind: str, heads: int, places: list[Tensor]) -> PutBack:
+    def post_back(self, x: Tensor, kind: str, heads: int, places: list[Tensor], axis: int | None = None) -> PutBack:
         """heads: of all. Of heads that several ranks had, gradients are added."""
         call = self.call
-        axis = call.axis
+        axis = call.axis if axis is None else axis
         coming: list[Any] = []
         for place, rank in enumerate(call.members):
             own = x.index_select(axis, places[place])
@@ -253,6 +258,9 @@ class Kept:
     carries: dict[int, Tensor]
 
 
+MATRIX_ROWS = 2  # the axis of queries in [batch, heads, queries, keys]
+
+
 def _member_places(call: Call, side: str) -> list[Tensor]:
     """Of each member, where its rows stand among those of the group."""
     rows = (call.schedule.queries if side == "q" else call.schedule.keys)[call.group].rows
@@ -275,6 +283,11 @@ def forward(
             x = given[name]
             if x is not None:
                 more[name] = deal.post(x, kind, places)
+        for name in call.by_query:
+            x = given[name]
+            assert x is not None
+            x = x.view(torch.uint8) if x.dtype == torch.bool else x  # gloo sends no bool
+            more[name] = of_q.post(x, "q" if x.shape[1] > 1 else "all", q_places, MATRIX_ROWS)
         for name, deal, places in (("k_segments", of_k, k_places), ("q_segments", of_q, q_places)):
             x = given[name]
             if x is not None:  # as numbers of one head
@@ -285,7 +298,11 @@ def forward(
             given[name] = x.select(1, 0) if name.endswith("segments") and x.shape[1] else x
         for name in ("attn_mask", "bias"):
             matrix = given[name]
-            if matrix is not None and matrix.shape[1] > 1:
+            if matrix is None:
+                continue
+            if name in call.by_query:
+                given[name] = matrix.view(torch.bool) if name == "attn_mask" else matrix
+            elif matrix.shape[1] > 1:
                 given[name] = matrix[:, call.first : call.end]
     k_contiguous = k.contiguous()
     keys = Keys(k_contiguous, v.contiguous(), given["log_forget"], given["k_segments"])
@@ -310,7 +327,7 @@ def _pass_forward(
     call: Call, parts: Parts, q: Tensor, keys: Keys, out: Tensor, lse: Tensor, carries: dict[int, Tensor]
 ) -> None:
     ring = Ring(call, keys, call.schedule.forward)
-    carry = torch.zeros_like(lse) if parts.carries and not call.gathers else None
+    carry = None if call.gathers else parts.no_carry(lse)
     if call.gathers and ring.needed:
         piece, gathered = _joined_keys(ring, call)
         parts.forward(q, piece, gathered, None, out, lse)
@@ -343,7 +360,7 @@ def backward(call: Call, kept: Kept, d_out: Tensor, d_lse: Tensor) -> dict[str, 
         parts.zeros_of_tables(),
         None if inputs.bias is None else torch.zeros_like(inputs.bias, dtype=torch.float32),
         None if inputs.row_gate is None else torch.zeros_like(inputs.row_gate),
-        torch.zeros_like(kept.lse) if parts.carries and not call.gathers else None,
+        None if call.gathers else parts.no_carry(kept.lse),
     )
     own = KeyGradients.of(keys)
     if call.end > call.first:
@@ -355,7 +372,8 @@ def backward(call: Call, kept: Kept, d_out: Tensor, d_lse: Tensor) -> dict[str, 
     }  # fmt: skip
     if call.ulysses_ranks > 1:
         plan = call.layer.plan
-        if sums.bias is not None and sums.bias.shape[1] > 1:  # of other heads there is nothing here
+        if sums.bias is not None and "bias" not in call.by_query and sums.bias.shape[1] > 1:
+            # Of other heads there is nothing here.
             result["bias"] = sums.bias.new_zeros(_replaced(sums.bias.shape, _1=plan.heads))
             result["bias"][:, call.first : call.end] = sums.bias
         back: dict[str, PutBack] = {}
@@ -368,6 +386,9 @@ def backward(call: Call, kept: Kept, d_out: Tensor, d_lse: Tensor) -> dict[str, 
         ):
             if result[name] is not None:
                 back[name] = deal.post_back(result[name], kind, heads, places)
+        if "bias" in call.by_query:
+            heads = plan.heads if call.bias_has_heads else 1
+            back["bias"] = of_q.post_back(result["bias"], "q" if heads > 1 else "all", heads, q_places, MATRIX_ROWS)
         result |= {name: one.wait() for name, one in back.items()}
     call.exchange.finish()
     return result

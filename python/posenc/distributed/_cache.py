@@ -164,7 +164,7 @@ def _attended(
             "length": str(length),
             **told,
         }
-    except (ValueError, TypeError) as refused:
+    except Exception as refused:  # whatever it is, the others must hear of it
         problem = refused
     agree(exchange, facts, problem)
     out, sums = _merged_by_tree(exchange, out, sums, parts.sinks)

@@ -40,9 +40,11 @@ class ComposedParts(Parts):
         given: dict[str, Any] = {**dict.fromkeys(OPTIONAL), "prefix": 0, "q_rotated": False, "k_rotated": False}
         return given | self._given(of, piece, keys)
 
-    def _learned(self, tables: list[Tensor]) -> dict[str, Any]:
+    def _learned(self, of: Heads, tables: list[Tensor]) -> dict[str, Any]:
         """All but sinks, which count once."""
-        return {name: filled(of, tables) for name, of in self.parts.items() if name != "sinks"}
+        learned = {name: filled(parts, tables) for name, parts in self.parts.items() if name != "sinks"}
+        weights = self._with_distances(of, learned.get("score_weights"), lambda x: {"table": x})
+        return learned if weights is None else learned | {"score_weights": weights}
 
     def require(self, q: Tensor, piece: Piece, keys: Keys) -> None:
         """ValueError for a call that does not fit the layer, in the words of the kernels."""
@@ -51,27 +53,25 @@ class ComposedParts(Parts):
         if self.layer.needs_length is not None and self.inputs.numbers.get("length") is None:
             raise ValueError(self.layer.needs_length)
         for of in self.heads:
-            plan, tables = self._of(of)
-            learned, given = self._learned(tables), self._all_given(of, piece, keys)
-            check(composed_layer(plan.replace(sinks=False)), learned, q[:, of.q], keys.k[:, of.kv], keys.v[:, of.kv], given)
+            learned, given = self._learned(of, self._tables(of)), self._all_given(of, piece, keys)
+            check(composed_layer(of.plan.replace(sinks=False)), learned, q[:, of.q], keys.k[:, of.kv], keys.v[:, of.kv], given)
 
     def _attended(
-        self, plan: _posenc.LayerPlan, q: Tensor, k: Tensor, v: Tensor, tables: list[Tensor], given: dict[str, Any]
+        self, of: Heads, q: Tensor, k: Tensor, v: Tensor, tables: list[Tensor], given: dict[str, Any]
     ) -> tuple[Tensor, ...]:
-        return composed.attend(composed_layer(plan.replace(sinks=False)), self._learned(tables), q, k, v, given)
+        return composed.attend(composed_layer(of.plan.replace(sinks=False)), self._learned(of, tables), q, k, v, given)
 
     @torch.no_grad()
     def forward(self, q: Tensor, piece: Piece, keys: Keys, carry: Tensor | None, out: Tensor, lse: Tensor) -> None:
         for of in self.heads:
-            plan, tables = self._of(of)
             given = self._all_given(of, piece, keys)
             if carry is not None:
-                given["carry"] = carry[:, of.q]
+                given["carry"] = self.of_carry(carry, of)
             own = [_float(x) for x in (q[:, of.q], keys.k[:, of.kv], keys.v[:, of.kv])]
-            made = self._attended(plan, own[0], own[1], own[2], tables, given)
-            for to, x in zip((out, lse, carry), made):
-                assert to is not None
-                to[:, of.q] = x
+            made = self._attended(of, own[0], own[1], own[2], self._tables(of), given)
+            out[:, of.q], lse[:, of.q] = made[:2]
+            if carry is not None:
+                self.of_carry(carry, of).copy_(made[2])
 
     @staticmethod
     def merge(out: Tensor, lse: Tensor, more: Tensor, sums: Tensor) -> None:
@@ -88,22 +88,31 @@ class ComposedParts(Parts):
             out.mul_(_share(lse, torch.logaddexp(lse, self._by_row(self.sinks, lse)))[..., None])
 
     def _backward_of(
-        self, of: Heads, q: Tensor, piece: Piece, keys: Keys, made: Made, sums: Sums, to: KeyGradients, is_first: bool
+        self,
+        of: Heads,
+        q: Tensor,
+        piece: Piece,
+        keys: Keys,
+        made: Made,
+        sums: Sums,
+        to: KeyGradients,
+        written: tuple[Tensor, Tensor],
+        is_first: bool,
     ) -> None:
-        plan, tables = self._of(of)
+        tables = self._tables(of)
         given = self._all_given(of, piece, keys)
         asked = self._asked(sums, to)
         leaves = [_float(x) for x in (q[:, of.q], keys.k[:, of.kv], keys.v[:, of.kv], *tables)]
         leaves += [_float(given[name]) for name in asked]
         if made.carry is not None:
-            given["carry"] = made.carry[:, of.q].detach().clone()
+            given["carry"] = self.of_carry(made.carry, of).detach().clone()
             leaves.append(given["carry"])
         for x in leaves:
             x.requires_grad_()
         end = 3 + len(tables)
         given |= dict(zip(asked, leaves[end:]))
         with torch.enable_grad():
-            out, lse, *carry = self._attended(plan, leaves[0], leaves[1], leaves[2], leaves[3:end], given)
+            out, lse, *carry = self._attended(of, leaves[0], leaves[1], leaves[2], leaves[3:end], given)
         whole, of_all, d_out = made.lse[:, of.q], made.out[:, of.q].float(), made.d_out[:, of.q].float()
         with_sink = whole
         if self.sinks is not None:
@@ -114,16 +123,17 @@ class ComposedParts(Parts):
         d_lse = along + _share(lse.detach(), whole) * made.d_lse[:, of.q]
         ends = [(out, share[..., None] * d_out), (lse, d_lse)]
         if carry and sums.carry is not None:
-            ends.append((carry[0], sums.carry[:, of.q]))
+            ends.append((carry[0], self.of_carry(sums.carry, of)))
         ends = [(x, gradient) for x, gradient in ends if x.requires_grad]  # of no queries nothing has one
         results = [None] * len(leaves)
         if ends:
             of_ends, gradients = zip(*ends)
             results = list(torch.autograd.grad(of_ends, leaves, gradients, allow_unused=True))
         zeros = [x.new_zeros(()).expand(x.shape) if made_of is None else made_of for x, made_of in zip(leaves, results)]
-        to.k[:, of.kv], to.v[:, of.kv] = zeros[1], zeros[2]
+        for x, gradient in zip(written, zeros[1:3]):
+            x.copy_(gradient)
         if carry and sums.carry is not None:
-            sums.carry[:, of.q] = zeros[-1]
+            self.of_carry(sums.carry, of).copy_(zeros[-1])
         of_tables = list(results[3:end])
         if self.sinks is not None:
             d_sink = -_share(sink.expand_as(with_sink), with_sink) * (d_out * of_all).sum(-1)

@@ -17,7 +17,7 @@ from .._attention_modules import attending
 from .._carried_out import main_rope
 from .._graph_arguments import Layer
 from .._held import replace
-from ._arguments import BACKENDS, call_of, group_of
+from ._arguments import BACKENDS, call_of, group_of, ulysses_ranks_of
 from ._attend import Attention
 from ._exchange import Traffic
 from ._schedule import as_tensor
@@ -211,7 +211,8 @@ def context_parallel(
     from .._read_plan import read_plan
     from .._text_part import TextPart
 
-    group, backend = group_of(group), _backend_for(model, backend)
+    ulysses_ranks = ulysses_ranks_of(group, mode, ulysses_ranks)
+    group, backend = group_of(group, mode), _backend_for(model, backend)
     part = TextPart(model).stacks(read_plan(model.config) if plan is None else plan)
     _check(model, part, sharding, group)
     ranks = Ranks(sharding, group, mode, backend, ulysses_ranks, timeout, traffic)

@@ -77,6 +77,8 @@ class Exchange:
         self.rank, self.ranks = dist.get_rank(group), dist.get_world_size(group)
         self.posted: list[Any] = []
         self.is_backward = False
+        if self.rank < 0:
+            raise ValueError(f"[{where}] group must have this process among its ranks, but has others")
         backends = str(dist.get_backend_config(group))
         if "cpu:" not in backends:
             raise ValueError(

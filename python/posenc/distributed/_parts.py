@@ -7,6 +7,7 @@ Tensors are [tokens, heads, channels] or [batch, heads, tokens, channels] as the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,12 +17,21 @@ from torch import Tensor
 from .. import _posenc
 from .._attend_backward import names_of_tables
 from .._graph_arguments import Layer, _put_together
-from ._heads import Heads, axes_of, pieces_of, some
+from ._heads import Extent, Heads, axes_of, go_apart, of_heads, pieces_of, some
 from ._schedule import Piece, Rows
 
 
+_SUMMING = (_posenc.ContextualPosition, _posenc.ForgetGate)
+
+
 def sums_along_keys(plan: _posenc.LayerPlan) -> int:
-    return sum(isinstance(term, (_posenc.ContextualPosition, _posenc.ForgetGate)) for term in plan.score)
+    """How many of its schemes do."""
+    return sum(isinstance(term, _SUMMING) for term in plan.score)
+
+
+def sums_twice(plan: _posenc.LayerPlan) -> bool:
+    """With two schemes of one kind that sum along the keys, of which the kernels hand nothing from part to part."""
+    return any(sum(isinstance(term, kind) for term in plan.score) > 1 for kind in _SUMMING)
 
 
 @dataclass
@@ -64,8 +74,17 @@ class Parts:
     """Of the heads `first` up to `end` of a layer, for the queries `of_queries`."""
 
     def __init__(
-        self, layer: Layer, tables: list[Tensor], first: int, end: int, of_queries: Rows, inputs: Inputs, is_packed: bool
+        self,
+        layer: Layer,
+        tables: list[Tensor],
+        first: int,
+        end: int,
+        of_queries: Rows,
+        inputs: Inputs,
+        is_packed: bool,
+        extent: Callable[[], Extent] = lambda: (0, 0),
     ) -> None:
+        """extent: of distances, asked for where some heads of the layer have a table of them."""
         self.plan, self.inputs, self.of_queries = layer.plan, inputs, of_queries
         self.is_packed = is_packed
         self.tables = [x.detach() for x in tables]
@@ -73,8 +92,16 @@ class Parts:
         self.axes = axes_of(layer.plan, layer.names, self.tables)
         self.layer = layer
         self.first = first
-        self.heads = pieces_of(first, end, self.plan.heads // self.plan.kv_heads)
-        self.carries = sums_along_keys(self.plan) == 1
+        is_whole = end - first == self.plan.heads
+        each = not is_whole and go_apart(self.plan, self.parts)
+        self.heads = pieces_of(first, end, self.plan.heads // self.plan.kv_heads, each)
+        self.shares_keys = len({of.kv_first for of in self.heads}) < len(self.heads)  # heads of several parts read one KV head
+        for of in self.heads:
+            of.plan = self.plan
+            if not is_whole:
+                low, high, device = first + of.first, first + of.end, of_queries.order.device
+                of.plan, of.tables = of_heads(self.plan, self.parts, low, high, of.kv_end - of.kv_first, extent, device)
+        self.carries = sums_along_keys(self.plan)
         # Queries may come rotated by coordinates of several axes, which nothing here asks for.
         self.reads_positions = bool(self.plan.rotate or self.plan.score or self.plan.value or self.plan.query_scale)
         self.sinks = next((x for x, name in zip(self.tables, layer.names) if name == "sinks"), None)
@@ -83,17 +110,31 @@ class Parts:
 
     # ---- a call of some heads ----
 
-    def _of(self, of: Heads) -> tuple[_posenc.LayerPlan, list[Tensor]]:
-        """The layer of these heads alone, and its tables."""
+    def _tables(self, of: Heads) -> list[Tensor]:
+        """Of the layer's tables what these heads have."""
         first, end = self.first + of.first, self.first + of.end
-        tables = [some(x, axis, self.plan.heads, first, end) for x, axis in zip(self.tables, self.axes)]
-        plan = self.plan
-        if end - first != plan.heads:
-            plan = plan.replace(heads=end - first, kv_heads=of.kv_end - of.kv_first)
-        return plan, tables
+        return [some(x, axis, self.plan.heads, first, end) for x, axis in zip(self.tables, self.axes)]
 
-    def _keywords(self, tables: list[Tensor]) -> dict[str, Any]:
-        return {name: _put_together(value, tables) for name, value in self.parts.items()}
+    def _with_distances(self, of: Heads, weights: Any, put: Callable[[Tensor], Any]) -> Any:
+        """score_weights, with Heads.tables among them."""
+        if not of.tables:
+            return weights
+        given = [*(weights or []), *[None] * len(self.plan.score)]
+        return [put(of.tables[n]) if n in of.tables else given[n] for n in range(len(self.plan.score))]
+
+    def no_carry(self, lse: Tensor) -> Tensor | None:
+        """What schemes that sum along the keys begin with: like lse, or of several [schemes, ..]."""
+        if not self.carries:
+            return None
+        return torch.zeros_like(lse) if self.carries == 1 else lse.new_zeros((self.carries, *lse.shape))
+
+    def of_carry(self, carry: Tensor, of: Heads) -> Tensor:
+        return carry[:, of.q] if self.carries == 1 else carry[:, :, of.q]
+
+    def _keywords(self, of: Heads, tables: list[Tensor]) -> dict[str, Any]:
+        keywords = {name: _put_together(value, tables) for name, value in self.parts.items()}
+        weights = self._with_distances(of, keywords.get("score_weights"), lambda x: _posenc.ClippedBiasWeights(table=x))
+        return keywords if weights is None else keywords | {"score_weights": weights}
 
     def _flat(self, x: Tensor, of: slice) -> Tensor:
         """Numbers of heads as the kernels have them: [rows, heads]."""
@@ -138,13 +179,12 @@ class Parts:
     def forward(self, q: Tensor, piece: Piece, keys: Keys, carry: Tensor | None, out: Tensor, lse: Tensor) -> None:
         """Writes out and lse, and carry where there is one."""
         for of in self.heads:
-            plan, tables = self._of(of)
-            keywords = self._keywords(tables)
+            keywords = self._keywords(of, self._tables(of))
             keywords.pop("sinks", None)
             if carry is not None:
-                keywords["carry"] = carry[:, of.q]
+                keywords["carry"] = self.of_carry(carry, of)
             _posenc.attend(
-                plan.replace(sinks=False),
+                of.plan.replace(sinks=False),
                 q[:, of.q],
                 keys.k[:, of.kv],
                 keys.v[:, of.kv],
@@ -173,14 +213,30 @@ class Parts:
         """Adds to the sums; is_first: the part that the sinks count in."""
         to = KeyGradients.of(keys)
         for of in self.heads:
-            self._backward_of(of, q, piece, keys, made, sums, to, is_first)
+            d_k, d_v = to.k[:, of.kv], to.v[:, of.kv]
+            if self.shares_keys:
+                d_k, d_v = torch.empty_like(d_k), torch.empty_like(d_v)
+            self._backward_of(of, q, piece, keys, made, sums, to, (d_k, d_v), is_first)
+            if self.shares_keys:
+                to.k[:, of.kv] += d_k
+                to.v[:, of.kv] += d_v
         return to
 
     def _backward_of(
-        self, of: Heads, q: Tensor, piece: Piece, keys: Keys, made: Made, sums: Sums, to: KeyGradients, is_first: bool
+        self,
+        of: Heads,
+        q: Tensor,
+        piece: Piece,
+        keys: Keys,
+        made: Made,
+        sums: Sums,
+        to: KeyGradients,
+        written: tuple[Tensor, Tensor],
+        is_first: bool,
     ) -> None:
-        plan, tables = self._of(of)
-        keywords = self._keywords(tables)
+        """written: the gradients of k and v of these heads' KV heads."""
+        tables = self._tables(of)
+        keywords = self._keywords(of, tables)
         given = self._given(of, piece, keys)
         # FIRE's c is a tensor of no axes, its gradient an array of one number.
         names = names_of_tables(self.layer.text)
@@ -189,11 +245,11 @@ class Parts:
         }
         d_q = torch.empty(q[:, of.q].shape, dtype=torch.float32)
         if made.carry is not None and sums.carry is not None:
-            keywords |= {"carry": made.carry[:, of.q], "d_carry": sums.carry[:, of.q]}
+            keywords |= {"carry": self.of_carry(made.carry, of), "d_carry": self.of_carry(sums.carry, of)}
         asked = self._asked(sums, to)
         of_inputs = {name: torch.zeros(given[name].shape, dtype=torch.float32) for name in asked}
         _posenc.attend_backward(
-            plan,
+            of.plan,
             q[:, of.q],
             keys.k[:, of.kv],
             keys.v[:, of.kv],
@@ -202,8 +258,8 @@ class Parts:
             made.d_out[:, of.q],
             d_lse=made.d_lse[:, of.q],
             d_q=d_q,
-            d_k=to.k[:, of.kv],
-            d_v=to.v[:, of.kv],
+            d_k=written[0],
+            d_v=written[1],
             d_weights=of_tables,
             **{f"d_{name}": x for name, x in of_inputs.items()},
             **given,

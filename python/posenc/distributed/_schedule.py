@@ -8,6 +8,7 @@ come to all that need them from the last to the first; gradients from the first 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -112,6 +113,7 @@ class Schedule:
         in_parts: bool,
         device: torch.device,
     ) -> None:
+        self.dealt = queries, keys
         of_queries = _posenc.joined(queries, ulysses_ranks)
         of_keys = _posenc.joined(keys, ulysses_ranks)
         self.groups = len(of_queries.ranks)
@@ -147,6 +149,20 @@ class Schedule:
             self.forward = self.backward
         if device.type != "cpu":
             self._move(device)
+
+    @functools.cached_property
+    def extent(self) -> tuple[int, int]:
+        """The least and the largest distance from a key to a query, along the first axis. ValueError where one is not whole."""
+        ends = []
+        for of in self.dealt:
+            of_ranks: list[list[float]] = [
+                one.positions.tolist()[0] if of.axes else one.order.tolist() for one in of.ranks if len(one.rows)
+            ]
+            if of.axes and any(x != int(x) for places in of_ranks for x in places):
+                raise ValueError("[distributed.attend] positions must be whole, for Sandwich where heads are dealt")
+            ends.append((int(min(map(min, of_ranks), default=0)), int(max(map(max, of_ranks), default=0))))
+        (q_low, q_high), (k_low, k_high) = ends
+        return q_low - k_high, q_high - k_low
 
     def _move(self, device: torch.device) -> None:
         """What is asked for beside tensors of the call."""

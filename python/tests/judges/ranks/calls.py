@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pathlib
 import signal
 import time
 import weakref
@@ -18,7 +19,7 @@ import posenc.distributed as pd
 import posenc.distributed._exchange
 import posenc.torch
 import scheme_cases
-from posenc.distributed import _parts, _schedule
+from posenc.distributed import _composed_parts, _parts, _schedule
 from ranks import models
 from ranks import shared_tables as of_shared_tables
 from scheme_cases import CASES, LEARNED, Call
@@ -51,6 +52,7 @@ class Dealt:
     ulysses_ranks: int = 2
     dtype: str = "float32"
     backend: str = "auto"
+    matrices: tuple[str, ...] = ()  # attn_mask, bias; "attn_mask of all queries": with one row
 
     def call(self) -> Call:
         keys = self.keys or self.tokens
@@ -58,8 +60,11 @@ class Dealt:
         if self.ends is not None:
             given["cu_seqlens_q"] = torch.tensor(self.ends, dtype=torch.int32)
             given["cu_seqlens_k"] = torch.tensor(self.key_ends or self.ends, dtype=torch.int32)
+        given |= {name.partition(" ")[0]: "arbitrary" for name in self.matrices}
         of = scheme_cases.Arrangement("dealt", self.mask, self.batch, self.tokens, keys, given, self.places)
         call = Call(CASES[self.case], of, seed=7)
+        if "attn_mask of all queries" in self.matrices:
+            call.given["attn_mask"] = call.given["attn_mask"][:, :1, :1] | (torch.arange(keys) % 3 == 0)
         if not self.keys:
             for name in ("positions", "segments"):
                 if f"q_{name}" in call.given:
@@ -114,7 +119,7 @@ def tensors_of(of: Dealt, call: Call, queries: Any, keys: Any) -> tuple[list[tor
         if name == "bias":
             given[name] = pd.take(x, queries, rank, dim=-2).float() if x.shape[-2] > 1 else x.float()
         elif name == "attn_mask":
-            given[name] = pd.take(x, queries, rank, dim=-2)
+            given[name] = pd.take(x, queries, rank, dim=-2) if x.shape[-2] > 1 else x
         elif name in ("row_gate", "q_segments"):
             given[name] = _rows(x, queries, of.batch)
         elif name in ("log_forget", "k_segments"):
@@ -123,6 +128,25 @@ def tensors_of(of: Dealt, call: Call, queries: Any, keys: Any) -> tuple[list[tor
             given[name] = x
     given = {n: x.float() if n in LEARNED else x for n, x in given.items()}
     return [q, k, v], given, call.layer(torch.float32)
+
+
+def of_matrices(of: Dealt, call: Call, queries: Any, given: dict[str, Any]) -> tuple[int, int]:
+    """Bytes that this rank sends of attn_mask and bias, forward and back, where heads are dealt: shard_cost has none."""
+    dealt = {"ulysses": of.ranks, "hybrid": of.ulysses_ranks}.get(of.mode, 1)
+    group, place = divmod(dist.get_rank(), dealt)
+    heads = [end - first for first, end in (posenc.heads_of_rank(call.plan.heads, dealt, n) for n in range(dealt))]
+    rows = [len(queries.ranks[group * dealt + n].rows) for n in range(dealt)]
+    sent = [0, 0]
+    for name in ("attn_mask", "bias"):
+        x = given.get(name)
+        if x is None or call.given[name].shape[-2] == 1:
+            continue
+        row = x.shape[-1] * (x.shape[0] if x.dim() == 4 else 1)
+        of_heads = [min(n, 1) if x.shape[-3] == 1 else n for n in heads]
+        others = [n for n in range(dealt) if n != place]
+        sent[0] += sum(rows[place] * of_heads[n] * row * x.element_size() for n in others)
+        sent[1] += sum(rows[n] * of_heads[place] * row * 4 for n in others) if name == "bias" else 0
+    return sent[0], sent[1]
 
 
 def run(of: Dealt, spoil: str = "") -> dict[str, Any] | None:
@@ -150,16 +174,18 @@ def run(of: Dealt, spoil: str = "") -> dict[str, Any] | None:
     with spoilt(spoil):
         made, traffic = once()
     again, _ = (made, None) if spoil else once()
+    is_sparse = call.plan.mask.kind == "sparse"  # which counts as seeing all
     costs = posenc.shard_cost(
-        call.plan, queries, keys, prefix=of.prefix, mode=of.mode, ulysses_ranks=of.ulysses_ranks,
+        call.plan.replace(mask=posenc.Mask(kind="bidirectional")) if is_sparse else call.plan, queries, keys, prefix=of.prefix, mode=of.mode, ulysses_ranks=of.ulysses_ranks,
         query_bytes=heads[0].element_size(), key_bytes=heads[1].element_size(), has_forget_gates="log_forget" in given,
         has_row_gates="row_gate" in given, has_segments="q_segments" in given,
-        sums_along_keys=_parts.sums_along_keys(call.plan) == 1,
+        sums_along_keys=_parts.sums_along_keys(call.plan) > 0,
     )[dist.get_rank()]  # fmt: skip
+    more = of_matrices(of, call, queries, given)
     result: dict[str, Any] = {
         "is same": all(torch.equal(a, b) for a, b in zip(made, again)),
         "sent": (traffic.forward_sent, traffic.backward_sent),
-        "cost": (costs.forward_sent * max(of.batch, 1), costs.backward_sent * max(of.batch, 1)),
+        "cost": (costs.forward_sent * max(of.batch, 1) + more[0], costs.backward_sent * max(of.batch, 1) + more[1]),
     }
     axis = 2 if of.batch else 0
     names = ["out", "lse", "q", "k", "v", *learned, *layer.names]
@@ -170,7 +196,7 @@ def run(of: Dealt, spoil: str = "") -> dict[str, Any] | None:
         elif name in ("log_forget", "row_gate"):
             by_token = x if not of.batch else x.view(of.batch, -1, x.shape[-1])
             whole = pd.collect(by_token, side, group, dim=1 if of.batch else 0).reshape(-1, x.shape[-1])
-        elif name == "bias" and x.shape[-2] > 1:
+        elif name == "bias" and call.given["bias"].shape[-2] > 1:
             whole = pd.collect(x, side, group, dim=x.dim() - 2)
         else:
             whole = x.clone()
@@ -185,8 +211,11 @@ def run(of: Dealt, spoil: str = "") -> dict[str, Any] | None:
 @contextlib.contextmanager
 def spoilt(how: str) -> Any:
     """The code with one mistake, of those that others have made."""
-    kept = _parts.Parts.count_sinks, _schedule.Schedule.__init__
+    places = [(kind, "count_sinks") for kind in (_parts.Parts, _composed_parts.ComposedParts)]
+    places += [(_parts.Parts, "_add"), (_parts, "of_heads"), (_schedule.Schedule, "__init__")]
+    kept = [(of, name, getattr(of, name)) for of, name in places]
     _schedule._kept.clear()
+    made_schedule = _schedule.Schedule.__init__
 
     def local(rows: Any) -> Any:
         return _schedule.Rows(rows.rows, torch.arange(rows.count), rows.positions, rows.cu_seqlens)
@@ -194,7 +223,7 @@ def spoilt(how: str) -> Any:
     if how:
 
         def init(self: Any, *arguments: Any) -> None:
-            kept[1](self, *arguments)
+            made_schedule(self, *arguments)
             if how == "local ids":
                 self.queries = [local(one) for one in self.queries]
                 for one in self.pieces:
@@ -210,19 +239,29 @@ def spoilt(how: str) -> Any:
                     one.rows = _schedule.Rows(one.rows.rows, order, one.rows.positions, one.rows.cu_seqlens)
             if how == "carry out of order":
                 self.forward = self.backward
+            if how == "gradients of carries out of order":
+                self.backward = self.backward[::-1]
 
         _schedule.Schedule.__init__ = init  # type: ignore[method-assign]
     if how == "sinks twice":
+        for kind, name, count in kept[:2]:
 
-        def twice(self: Any, out: Any, lse: Any) -> None:
-            for _ in range(2):
-                kept[0](self, out, lse)
+            def twice(self: Any, out: Any, lse: Any, count: Any = count) -> None:
+                for _ in range(2):
+                    count(self, out, lse)
 
-        _parts.Parts.count_sinks = twice  # type: ignore[method-assign]
+            setattr(kind, name, twice)
+    if how == "gradients of sinks in each part":
+        add = _parts.Parts._add
+        _parts.Parts._add = lambda *arguments: add(*arguments[:-1], True)  # type: ignore[method-assign]
+    if how == "slopes of other heads":
+        of_heads = _parts.of_heads
+        _parts.of_heads = lambda plan, parts, first, end, *more: of_heads(plan, parts, 0, end - first, *more)  # type: ignore[assignment]
     try:
         yield
     finally:
-        _parts.Parts.count_sinks, _schedule.Schedule.__init__ = kept  # type: ignore[method-assign]
+        for of, name, was in kept:
+            setattr(of, name, was)
         _schedule._kept.clear()
 
 
@@ -261,6 +300,45 @@ def held(of: Dealt) -> tuple[int, int, int]:
     return most[pd._exchange.KEYS], most[pd._exchange.GRADIENTS], two
 
 
+def _peak() -> int:
+    """Bytes of the process' memory at their most since the last call, and from now on anew."""
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    pathlib.Path("/proc/self/clear_refs").write_text("5")
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
+
+
+def _resident() -> int:
+    return 1024 * next(
+        int(line.split()[1])
+        for line in pathlib.Path("/proc/self/status").read_text().splitlines()
+        if line.startswith("VmRSS:")
+    )
+
+
+def peaks() -> dict[str, tuple[float, float]]:
+    """What a forward and a backward pass take at their most, beside their results, in blocks of keys and values."""
+    rows, channels = 2048, 256
+    plan = posenc.LayerPlan(
+        heads=1, kv_heads=1, head_dim=channels, value_dim=channels, softmax_scale=0.1, mask=posenc.Mask(kind="bidirectional")
+    )
+    layer, sharding = posenc.torch.Layer(plan), posenc.shard(4, tokens=4 * rows, dealing="contiguous")
+    block = 2 * rows * channels * 4
+    made: dict[str, tuple[float, float]] = {}
+    for mode in ("ring", "ring", "all_gather"):  # the first brings what stays
+        leaves = [torch.randn(rows, 1, channels).requires_grad_() for _ in range(3)]
+        before = _resident()
+        _peak()
+        out = pd.attend(*leaves, layer, GROUPS[4], mode, sharding=sharding, timeout=60)
+        forward = _peak() - before - block // 2  # out
+        d_out = torch.ones_like(out)
+        before = _resident()
+        _peak()
+        out.backward(d_out)
+        backward = _peak() - before - 3 * block // 2  # gradients of q, k, v
+        made[mode] = forward / block, backward / block
+    return made
+
+
 # ---- what goes wrong ----
 
 
@@ -294,9 +372,11 @@ def refused(what: str) -> str:
         given["length"] = 99
     if is_odd and what == "layer":
         layer = "llama"
-    if what == "heads":
-        layer = posenc.torch.Layer(layer.plan.replace(score=(posenc.Alibi(heads=2),)))
-        mode = "ulysses"
+    if what == "far":
+        layer = posenc.torch.Layer(layer.plan.replace(score=(posenc.Sandwich(heads=2, channels=8),)))
+        mode, given["sharding"] = "ulysses", posenc.shard(dist.get_world_size(), tokens=32, positions=[*range(31), 2**31])
+    if what == "rows":
+        mode, given["bias"] = "ulysses", torch.zeros(1, 2, 1 if is_odd else 8, 32)
     if what == "nonsense":
         mode = "star"
     if what == "device" and is_odd:
@@ -311,8 +391,14 @@ def refused(what: str) -> str:
         axes = posenc.Rope(pairing="half", head_dim=8, dim=8, axes=posenc.chunked_axes(["t", "h", "w"], [2, 1, 1]))
         layer = posenc.torch.Layer(layer.plan.replace(rotate=(posenc.Rotate(scheme=axes),)))
         given["sharding"] = posenc.shard(dist.get_world_size(), tokens=32, positions=list(range(64)))
+    if what == "list" and is_odd:
+        given["log_forget"] = [1.0, 2.0]
     try:
-        pd.attend(q, k, v, layer, None, mode, **given)
+        if what.startswith("collected"):
+            odd = {"collected": q[:-1], "collected dtype": q.half(), "collected shape": q[:, :1]}[what]
+            pd.collect(odd if is_odd else q, queries, timeout=20)
+        else:
+            pd.attend(q, k, v, layer, None, mode, **given)
     except Exception as problem:
         return f"{type(problem).__name__}: {problem}"
     return "nothing"
@@ -349,13 +435,24 @@ def without(lost: int, how: str, seconds: float) -> tuple[str, int, float] | Non
 # ---- decode ----
 
 
-def decoded(name: str, tokens: int, block: int) -> dict[str, Any]:
+class _Counted(pd.ShardedCache):
+    """A mutant, of which each rank counts its own keys from 0."""
+
+    def attend(self, *arguments: Any, **more: Any) -> Any:
+        order, self.order = self.order, torch.arange(len(self.order))
+        try:
+            return super().attend(*arguments, **more)
+        finally:
+            self.order = order
+
+
+def decoded(name: str, tokens: int, block: int, spoil: str = "") -> dict[str, Any]:
     """A cache that grows by a prompt and then token by token; the last outputs, and what one rank has of all keys."""
     case = CASES[name]
     call = Call(case, scheme_cases.Arrangement("decode", posenc.Mask(kind="causal"), 0, tokens, tokens), seed=11)
     layer = call.layer(torch.float32)
     q, k, v = (x.float() for x in (call.q, call.k, call.v))
-    cache = pd.ShardedCache(layer, tokens, block=block, timeout=20)
+    cache = _Counted(layer, tokens, block=block, timeout=20) if spoil else pd.ShardedCache(layer, tokens, block=block, timeout=20)
     prompt = tokens - 5
     cache.append(k[:prompt], v[:prompt])
     outs = [cache.attend(q[:prompt])]
@@ -403,34 +500,66 @@ def refused_by_model(ranks: int, what: str) -> str:
 
 
 def by_mesh() -> dict[str, Any]:
-    """What a DeviceMesh of two ranks gives in the place of their group, and what is said of a DTensor and of two axes."""
-    from torch.distributed.device_mesh import DeviceMesh
-    from torch.distributed.tensor import DTensor, Shard
+    """What meshes and DTensors give in the place of the group and of this rank's own tensors; and what is said of others."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 
-    mesh = DeviceMesh.from_group(GROUPS[2], "cpu", mesh_dim_names=("cp",))
-    rank, sharding = dist.get_rank(), posenc.shard(2, tokens=16)
-    x = torch.randn(16, 2, 8, generator=torch.Generator().manual_seed(1))
-    layer = posenc.torch.Layer(posenc.LayerPlan(heads=2, kv_heads=2, head_dim=8, value_dim=8, softmax_scale=0.5))
-    own = pd.take(x, sharding, rank)
-    dealt = DTensor.from_local(own, mesh, [Shard(0)], run_check=False)
-    made = [pd.collect(pd.attend(y, y, y, layer, mesh, sharding=sharding), sharding, mesh) for y in (own, dealt.to_local())]
-    refused = []
-    for y, of in ((dealt, mesh), (own, _TwoAxes())):
+    ranks, rank = dist.get_world_size(), dist.get_rank()
+    line = init_device_mesh("cpu", (ranks,), mesh_dim_names=("cp",))
+    plane = init_device_mesh("cpu", (2, ranks // 2), mesh_dim_names=("groups", "heads"))
+    sharding = posenc.shard(ranks, tokens=8 * ranks)
+    random = torch.Generator().manual_seed(1)
+    table = torch.randn(8, 4, generator=random)
+    plan = posenc.LayerPlan(heads=4, kv_heads=2, head_dim=8, value_dim=8, score=(posenc.T5Bias(buckets=8, max_distance=20),))
+    layer = posenc.torch.Layer(plan, score_weights=[{"table": table}])
+    same: dict[str, bool] = {}
+    for name, mesh, mode, batch, given in (
+        ("a line", line, "ring", (), None),
+        ("a line, a batch", line, "ulysses", (3,), line),
+        ("a plane", plane, "hybrid", (), None),
+        ("its group", line, "all_gather", (), dist.group.WORLD),
+    ):
+        axis = 2 if batch else 0
+        whole = [torch.randn((*batch, n, 8 * ranks, 8) if batch else (8 * ranks, n, 8), generator=random) for n in (4, 2, 2)]
+        own = [pd.take(x, sharding, rank).requires_grad_() for x in whole]
+        own_table = table.clone().requires_grad_()
+        out, lse = pd.attend(
+            *own, layer, None, mode, sharding=sharding, ulysses_ranks=ranks // 2, tables=[own_table], lse=True, timeout=30
+        )
+        (out.square().sum() + lse.sum()).backward()
+        places = [Shard(axis)] * mesh.ndim
+        parted = [DTensor.from_local(x.detach().clone(), mesh, places, run_check=False).requires_grad_() for x in own]
+        all_have = DTensor.from_local(table.clone(), mesh, [Replicate()] * mesh.ndim, run_check=False).requires_grad_()
+        made, sums = pd.attend(*parted, layer, given, mode, sharding=sharding, tables=[all_have], lse=True, timeout=30)
+        (made.square().sum() + sums.sum()).backward()
+        in_order = pd.take(pd.collect(out.detach(), sharding, dim=axis), sharding, rank, dim=axis)
+        same[name] = (
+            isinstance(made, DTensor) and list(made.placements) == places and made.shape == parted[0].shape
+            and torch.equal(made.to_local(), out) and torch.equal(sums.to_local(), lse) and torch.equal(in_order, out)
+            and torch.equal(made.full_tensor().narrow(axis, 8 * rank, 8), out)
+            and all(torch.equal(x.grad.to_local(), y.grad) for x, y in zip(parted, own))
+            and list(all_have.grad.placements) == [Partial()] * mesh.ndim
+            and torch.equal(all_have.grad.to_local(), own_table.grad)
+        )  # fmt: skip
+    by_plane = pd.attend(*(x.detach() for x in own), layer, plane, "hybrid", sharding=sharding, timeout=30)
+    same["a plane as the group"] = torch.equal(
+        by_plane, pd.attend(*(x.detach() for x in own), layer, None, "hybrid", ulysses_ranks=ranks // 2, sharding=sharding)
+    )
+    q, k, v = (x.detach() for x in own)
+    said = {}
+    for name, of_q, of_k, group, mode in (
+        ("replicated", DTensor.from_local(q, line, [Replicate()], run_check=False), k, None, "ring"),
+        ("of heads", DTensor.from_local(q, line, [Shard(1)], run_check=False), k, None, "ring"),
+        ("k alone", q, DTensor.from_local(k, line, [Shard(0)], run_check=False), None, "ring"),
+        ("another mesh", DTensor.from_local(q, line, [Shard(0)], run_check=False), k, plane, "hybrid"),
+        ("two axes", q, k, plane, "ring"),
+    ):
         try:
-            pd.attend(y, y, y, layer, of, sharding=sharding)
-            refused.append("nothing")
+            pd.attend(of_q, of_k, v, layer, group, mode, sharding=sharding, timeout=30)
+            said[name] = "nothing"
         except ValueError as problem:
-            refused.append(str(problem))
-    return {"made": made, "alone": posenc.torch.attend(layer, x, x, x), "refused": refused}
-
-
-class _TwoAxes:
-    """A mesh of two dimensions, of which a call needs one by name."""
-
-    ndim, mesh_dim_names = 2, ("dp", "cp")
-
-    def get_group(self) -> None:
-        raise AssertionError
+            said[name] = str(problem)
+    return {"same": same, "said": said}
 
 
 def differing_caches() -> dict[str, str]:

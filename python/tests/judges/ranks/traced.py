@@ -13,12 +13,15 @@ import pytest
 import torch
 import torch.distributed as dist
 from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 import fake_cuda
 import posenc.torch
 import scheme_cases
-from posenc.distributed import _arguments, _attend, _schedule
-from ranks import calls
+import posenc.distributed as pd
+from posenc.distributed import _arguments, _attend, _context_parallel, _exchange, _schedule
+from ranks import calls, models
 
 INPUTS = ("attn_mask", "bias", "q_segments", "k_segments", "log_forget", "row_gate")
 as_tensor = _schedule.as_tensor
@@ -38,7 +41,7 @@ def fake_ranks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
     dist.init_process_group("fake", store=FakeStore(), rank=1, world_size=4)
-    monkeypatch.setattr(_arguments, "agree", lambda *_: None)
+    monkeypatch.setattr(_arguments, "agree", lambda _, facts, problem: facts)
     monkeypatch.setattr(torch, "enable_grad", torch.no_grad)
     for name in ("isend", "irecv"):
         monkeypatch.setattr(dist, name, _by_the_cpu(getattr(dist, name)))
@@ -76,3 +79,67 @@ def on_cuda(of: calls.Dealt, monkeypatch: pytest.MonkeyPatch) -> list[torch.Tens
         of_all = _attend.backward(made, kept, there(out), there(lse))
         _schedule._kept.clear()
         return [out, lse, *(x for x in of_all.values() if isinstance(x, torch.Tensor)), *of_all["tables"]]
+
+
+class Copies(TorchDispatchMode):
+    """The operators that make a tensor of the CPU of one of CUDA, but for messages."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.sent = 0
+        self.sends = False
+        send = _exchange.Exchange.send
+
+        def marked(*arguments: Any) -> Any:
+            self.sends = True
+            try:
+                return send(*arguments)
+            finally:
+                self.sends = False
+
+        monkeypatch.setattr(_exchange.Exchange, "send", marked)
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = function(*args, **(kwargs or {}))
+        devices = [
+            {x.device.type for x in tree_leaves(of) if isinstance(x, torch.Tensor)} for of in ((args, kwargs), made)
+        ]
+        if "cuda" in devices[0] and "cpu" in devices[1]:
+            self.sent += self.sends
+            if not self.sends:
+                self.found.append(str(function))
+        return made
+
+
+def model_on_cuda(kind: str, mode: str, ends: list[int], monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Copies]:
+    """Logits of rank 1 of four by a model whose parameters are fake tensors of CUDA, and what was copied from there."""
+    model = models.make(kind)
+    plan, learned = models.scheme_of(kind, model)
+    sharding = posenc.shard(4, cu_seqlens=ends)
+    more: dict[str, Any] = {} if plan is None else {"plan": plan, "weights": learned or None}
+    rows = len(sharding.ranks[dist.get_rank()].rows)
+    with (
+        pd.context_parallel(model, sharding=sharding, mode=mode, backend="composed", **more),
+        FakeTensorMode() as fakes,
+        fake_cuda.by_operators(),
+        torch.no_grad(),
+        Copies(monkeypatch) as copies,
+    ):
+
+        def fake(view: memoryview, dtype: torch.dtype) -> torch.Tensor:
+            with unset_fake_temporarily():
+                x = as_tensor(view, dtype)
+            return fakes.from_tensor(x)
+
+        for module in (_schedule, _context_parallel):
+            monkeypatch.setattr(module, "as_tensor", fake)
+        _schedule._kept.clear()
+        there = {
+            name: torch.empty(x.shape, dtype=x.dtype, device="cuda")
+            for name, x in (*model.named_parameters(), *model.named_buffers())
+        }
+        words = torch.empty(1, rows, dtype=torch.int64, device="cuda")
+        said = torch.func.functional_call(model, there, (words,), {"return_dict": True})
+        _schedule._kept.clear()
+    return said.logits, copies
