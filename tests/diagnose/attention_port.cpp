@@ -367,6 +367,7 @@ std::vector<AttentionFault> attention_faults() {
   for (AttentionFault& more : reported_attention()) out.push_back(std::move(more));
   for (AttentionFault& more : found_attention()) out.push_back(std::move(more));
   for (AttentionFault& more : inner_attention()) out.push_back(std::move(more));
+  for (AttentionFault& more : measured_attention()) out.push_back(std::move(more));
   return out;
 }
 

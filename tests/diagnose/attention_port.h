@@ -63,5 +63,6 @@ std::vector<AttentionFault> attention_faults();
 std::vector<AttentionFault> reported_attention();  // of others' projects: reported_attention.cpp
 std::vector<AttentionFault> found_attention();     // in parts of a call: found_attention.cpp
 std::vector<AttentionFault> inner_attention();     // in short formats inside: found_attention.cpp
+std::vector<AttentionFault> measured_attention();  // of heads, values and masks: found_attention.cpp
 
 }  // namespace posenc::test

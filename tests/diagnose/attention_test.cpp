@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -153,6 +154,50 @@ INSTANTIATE_TEST_SUITE_P(faults, AttentionConfusion, testing::Range<std::size_t>
                            std::ranges::replace(name, ' ', '_');
                            return name;
                          });
+
+// What the table counts as "nothing known" fails no case of it: of one layer in float32 all of these are named.
+TEST(diagnose_attention, names_formats_inside_and_what_it_measures) {
+  const PortedLayer of = ported_layers().at(0);
+  std::vector<AttentionFault> faults = inner_attention();
+  for (AttentionFault& more : measured_attention()) faults.push_back(std::move(more));
+  const std::map<std::string, std::string> words{
+      {"inside: products in TF32", "queries and keys, weights, values in TF32"},
+      {"inside: products in bfloat16", "queries and keys, weights, values in bfloat16"},
+      {"inside: scores in bfloat16", "scores in bfloat16"},
+      {"inside: every step of scores in float16", "scores in float16"},
+      {"inside: all in bfloat16", "queries and keys, scores, weights, values in bfloat16"},
+      {"KV heads one group further", "of heads 0, 1, ..: 1, 1, 1, 1, 0, 0, 0, 0"},
+      {"values half as large", "multiplied by 0.5"},
+      {"sequences of 12 keys packed", "sequences of their own start at 0, 12, 24, 36: keys before are hidden"},
+      {"a window of 9 and the first 4 keys", "9 tokens, and keys before 4 always"}};
+  for (const AttentionFault& fault : faults) {
+    AttentionPort port = of.port;
+    ASSERT_TRUE(fault.spoil(port, of, 40, 40)) << fault.name;
+    const AttentionNumbers n = numbers_of(port, 40, 40, DType::f32, 11);
+    const bool of_mask = fault.facts.front() == PortFact::mask || fault.facts.front() == PortFact::window;
+    const AttentionDiagnosis d = diagnose_attention(args_of(of, n, kDumped[of_mask ? 2 : 0], {}));
+    EXPECT_EQ(told(fault, d), Told::named) << fault.name << "\n" << describe(d);
+    const auto expected = words.find(fault.name);
+    if (expected == words.end()) continue;
+    EXPECT_TRUE(std::ranges::any_of(d.findings, [&](const PortFinding& f) { return f.found == expected->second; }))
+        << fault.name << "\n"
+        << describe(d);
+  }
+}
+
+// A fault of as much as roundings do, in two queries alone, is none of them.
+TEST(diagnose_attention, tells_a_short_format_from_a_fault_of_two_queries) {
+  const PortedLayer of = ported_layers().at(0);
+  AttentionPort port = of.port;
+  port.bias = [](std::size_t h, double i, double j) {
+    return i > 37 ? 0x1p-8 * (std::fmod(7 * i + 5 * j + 3 * static_cast<double>(h), 11) - 5) : 0.0;
+  };
+  const AttentionNumbers n = numbers_of(port, 40, 40, DType::f32, 12);
+  const AttentionDiagnosis d = diagnose_attention(args_of(of, n, kDumped[0], {}));
+  EXPECT_EQ(d.verdict, PortVerdict::differs) << describe(d);
+  EXPECT_TRUE(std::ranges::none_of(d.findings, [](const auto& f) { return f.fact == PortFact::precision; }))
+      << describe(d);
+}
 
 TEST(diagnose_attention, names_the_first_stage_that_differs) {
   const PortedLayer of = ported_layers().at(0);

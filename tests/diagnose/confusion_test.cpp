@@ -150,5 +150,30 @@ INSTANTIATE_TEST_SUITE_P(faults, Confusion, testing::Range<std::size_t>(0, fault
   return name;
 });
 
+// What the table counts as "nothing known" fails no case of it.
+TEST(diagnose, names_exchanged_betas_and_exponents_of_0) {
+  const std::map<std::string, std::string> of{{"yarn with beta_fast and beta_slow exchanged", "qwen-yarn"},
+                                              {"exponents that are 0", "llama-2"}};
+  std::size_t seen = 0;
+  for (const Fault& fault : faults()) {
+    const auto at = of.find(fault.name);
+    if (at == of.end()) continue;
+    for (const PortedPlan& plan : ported_plans()) {
+      if (plan.name != at->second) continue;
+      std::mt19937_64 random(3);
+      const Tensor before = random_tensor({1, 48, 4, plan.channels}, DType::f32, random);
+      const std::optional<Tensor> after = fault.make(plan, before, random);
+      ASSERT_TRUE(after);
+      const Bytes x = bytes_of(before);
+      const Bytes y = bytes_of(*after);
+      const Diagnosis d =
+          diagnose({.before = x.view, .after = y.view, .rotate = &plan.rotate, .plan = &plan.plan, .start = 0});
+      EXPECT_EQ(outcome(fault, d), Outcome::named) << fault.name << "\n" << describe(d);
+      ++seen;
+    }
+  }
+  EXPECT_EQ(seen, 2U);
+}
+
 }  // namespace
 }  // namespace posenc::test

@@ -124,4 +124,35 @@ std::vector<AttentionFault> inner_attention() {
   return out;
 }
 
+std::vector<AttentionFault> measured_attention() {
+  using P = AttentionPort;
+  using L = PortedLayer;
+  std::vector<AttentionFault> out;
+  out.push_back(found_in_part("the first KV head in all heads", PortFact::kv_heads, [](P& p, const L&, Places, Places) {
+    p.k_head = p.v_head = [](Places) { return Places{0}; };
+    return p.kv_heads > 1 && p.kv_heads < p.heads;
+  }));
+  out.push_back(found_in_part("KV heads one group further", PortFact::kv_heads, [](P& p, const L&, Places, Places) {
+    const auto own = p.k_head;
+    p.k_head = p.v_head = [own, kv = p.kv_heads](Places h) { return (own(h) + 1) % kv; };
+    return p.kv_heads > 1 && p.kv_heads < p.heads;
+  }));
+  out.push_back(found_in_part("values half as large", PortFact::value, [](P& p, const L&, Places, Places) {
+    p.summed = [](double x) { return std::sqrt(0.5) * x; };
+    return true;
+  }));
+  out.push_back(found_in_part("sequences of 12 keys packed", PortFact::mask, [](P& p, const L& of, Places, Places) {
+    const auto own = p.seen;
+    p.seen = [own](double i, double j) { return own(i, j) && std::floor(i / 12) == std::floor(j / 12); };
+    return of.layer.mask.kind == MaskKind::causal && !of.layer.mask.window;
+  }));
+  out.push_back(
+      found_in_part("a window of 9 and the first 4 keys", PortFact::window, [](P& p, const L& of, Places, Places) {
+        const auto own = p.seen;
+        p.seen = [own](double i, double j) { return own(i, j) && (i - j < 9 || j < 4); };
+        return of.layer.mask.kind == MaskKind::causal && !of.layer.mask.window;
+      }));
+  return out;
+}
+
 }  // namespace posenc::test

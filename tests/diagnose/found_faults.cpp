@@ -1,4 +1,5 @@
 // Faults that people made up who had not read the code, and that it did not name then.
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -165,6 +166,55 @@ std::vector<Fault> found_faults() {
                         round_all(after);
                         return after;
                       }));
+  out.push_back(found("yarn with beta_fast and beta_slow exchanged", {PortFact::scaling}, 0,
+                      [](Port port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+                        if (plan.name != "qwen-yarn") return {};
+                        // The ramp from the pair that turns 1 time in 32768 tokens to that which turns 32 times.
+                        const auto pair_of = [](double turns) {
+                          return 128 * std::log(32768 / (2 * 3.141592653589793 * turns)) / (2 * std::log(1e6));
+                        };
+                        const double from = std::floor(pair_of(1));
+                        const double to = std::ceil(pair_of(32));
+                        port.inv_freq = plain_frequencies(1e6, 128);
+                        for (std::size_t p = 0; p < port.inv_freq.size(); ++p) {
+                          const double ramp = std::clamp((static_cast<double>(p) - from) / (to - from), 0.0, 1.0);
+                          port.inv_freq[p] *= 1 - ramp + ramp / 4;
+                        }
+                        return rotated(port, before);
+                      }));
+  out.push_back(found("exponents that are 0", {PortFact::dim}, 0,
+                      [](Port port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+                        if (plan.axes > 1 || rope(plan.rotate).scaling != Scaling{}) return {};
+                        for (double& f : port.inv_freq) f = 1;
+                        return rotated(port, before);
+                      }));
+  out.push_back(found("right, in 16 levels a channel", {}, 0,
+                      [](const Port& port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+                        if (plan.axes > 1 || before.sizes.tokens < 32) return {};
+                        Tensor after = rotated(port, before);
+                        const Sizes& s = before.sizes;
+                        for (std::size_t h = 0; h < s.heads; ++h) {
+                          for (std::size_t c = 0; c < s.channels; ++c) {
+                            for (std::size_t from = 0; from < s.tokens; from += 32) {
+                              const std::size_t end = std::min(from + 32, s.tokens);
+                              double low = after.at(0, h, from, c);
+                              double high = low;
+                              for (std::size_t t = from; t < end; ++t) {
+                                low = std::min(low, after.at(0, h, t, c));
+                                high = std::max(high, after.at(0, h, t, c));
+                              }
+                              const double step = std::max(high - low, 1e-9) / 15;
+                              for (std::size_t t = from; t < end; ++t) {
+                                double& y = after.at(0, h, t, c);
+                                y = low + step * std::nearbyint((y - low) / step);
+                              }
+                            }
+                          }
+                        }
+                        round_all(after);
+                        return after;
+                      }));
+  out.back().right = true;
   return out;
 }
 

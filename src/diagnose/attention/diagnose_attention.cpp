@@ -211,6 +211,7 @@ Inside in_short_format(const StageJudge& judge, const Stage& stage, const std::v
   for (const Weighed* one : candidates) least = std::min(least, one->left.rest);
   for (const port::InnerFormat& format : port::kInnerFormats) {
     if (format.unit <= dumped.unit) continue;
+    if (!out.roundings.empty() && format.unit > 2 * out.likely->unit) break;
     std::vector<const Weighed*> likely;
     for (const Weighed* one : candidates) {
       const bool is_plan = one == &plan;
@@ -234,7 +235,13 @@ Inside in_short_format(const StageJudge& judge, const Stage& stage, const std::v
       out.rests.push_back(rest);
       out.roundings.push_back(std::move(tried));
     }
-    if (!out.roundings.empty()) return out;
+  }
+  // TF32 has float16's places, and is told from it by small numbers alone.
+  const double best = out.rests.empty() ? 0.0 : *std::ranges::min_element(out.rests);
+  for (std::size_t n = out.rests.size(); n-- > 0;) {
+    if (out.rests[n] <= kAsGood * best) continue;
+    out.rests.erase(out.rests.begin() + static_cast<std::ptrdiff_t>(n));
+    out.roundings.erase(out.roundings.begin() + static_cast<std::ptrdiff_t>(n));
   }
   return out;
 }
