@@ -1,0 +1,31 @@
+"""python -m posenc.conformance.shapes: the weights that a class makes contradict no plan of its configuration, and those
+of another configuration do."""
+
+import pytest
+from posenc.conformance import shapes
+
+# Norms of q and k, sinks, latents, one tensor for q, k and v, gates, T5's tables, learned tables, several stacks.
+TYPES = ["qwen3", "gpt_oss", "deepseek_v3", "phi3", "qwen3_next", "t5", "gpt2", "bart", "mllama_text_model", "moonshine"]
+
+
+@pytest.mark.parametrize("model_type", TYPES)
+def test_own_weights_agree_and_others_are_named(model_type):
+    verdict = shapes.judge(model_type)
+    assert (verdict.verdict, verdict.facts) == ("agrees", [])
+    assert verdict.named and not verdict.missed, verdict
+
+
+def test_a_contradiction_is_a_status(capsys, monkeypatch):
+    own = shapes.weights
+
+    def with_fewer_keys(config):
+        return {
+            name: (shape[0] // 2, *shape[1:]) if name.endswith("k_proj.weight") else shape
+            for name, shape in own(config).items()
+        }
+
+    assert shapes.main(["--type", "llama"]) == 0
+    assert "| `llama` | agrees |" in capsys.readouterr().out
+    monkeypatch.setattr(shapes, "weights", with_fewer_keys)
+    assert shapes.main(["--type", "llama"]) == 1
+    assert "| `llama` | contradicts | model.layers.0.self_attn.k_proj.weight is [" in capsys.readouterr().out
