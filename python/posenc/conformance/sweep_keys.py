@@ -116,9 +116,13 @@ _GIVEN: dict[str, dict[str, Any]] = {
     "lfm2_moe": {"layer_types": ["conv", "conv", "full_attention", "conv"] * 8},
 }
 # Whose eager attention is not what checkpoints were trained with: Falcon's adds ALiBi twice, BLT's has no mask,
-# Qwen2.5-Omni's adds 1 where it should mask.
+# Qwen2.5-Omni's adds 1 where it should mask, Nemotron's streaming encoder hides what it should see.
 ATTENTION = dict.fromkeys(
-    ("falcon", "blt_global_transformer", "qwen2_5_omni", "qwen2_5_omni_dit", "qwen2_5_omni_token2wav"), "sdpa"
+    (
+        *("falcon", "blt_global_transformer", "qwen2_5_omni", "qwen2_5_omni_dit", "qwen2_5_omni_token2wav"),
+        *("nemotron_asr_streaming_encoder", "nemotron_asr_streaming"),
+    ),
+    "sdpa",
 )
 _WITHOUT_TIMM = ("detr", "conditional_detr", "dab-detr", "deformable_detr", "table-transformer")
 

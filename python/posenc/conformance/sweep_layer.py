@@ -62,6 +62,8 @@ def compare(layer: posenc.LayerPlan, event: Attended, setting: Setting) -> Diffe
     length = setting.length
     if not bool(event.q.any()) or not bool(event.k.any()):
         return {"hidden states": "vanish in the class as it is fed here"}
+    if not bool(torch.isfinite(event.q).all() and torch.isfinite(event.k).all()):
+        return {"hidden states": "are not finite in the class as it is fed here"}  # as heads, no two NaN are alike
     found: Differences = {}
     sizes = {
         "heads": (layer.heads, event.q.shape[1]),
@@ -149,8 +151,11 @@ def _unscaled(q: Tensor, layer: posenc.LayerPlan, setting: Setting) -> Tensor:
 
 
 def _own_keys(layer: posenc.LayerPlan, event: Attended) -> Tensor:
-    """Of a self attention that looks at another stack's tokens too, behind its own: those keys do not rotate."""
+    """Of a self attention that looks at another stack's tokens too, behind its own: those keys do not rotate. Nor are
+    keys compared that are made of several tokens, of which the first is not alike."""
     k, rows = event.k[0], event.q.shape[2]
+    if layer.compression and rows < k.shape[1]:  # those made of several tokens stand behind them
+        return k[:, :rows]
     is_merged = layer.kind == "attention" and layer.mask.kind == "sparse" and rows < k.shape[1]
     others = k[:, rows:]
     if is_merged and bool((others - others[:, :1]).abs().amax() <= 1e-4 * others.abs().amax()):

@@ -1,5 +1,6 @@
 """python -m posenc.conformance.sweep: sixty types, the page that has what it prints of all, and that it can fail."""
 
+import dataclasses
 import functools
 import json
 import os
@@ -8,7 +9,7 @@ import pathlib
 import posenc
 import pytest
 import transformers
-from posenc.conformance import sweep, sweep_described, sweep_table, sweep_type, sweep_varied
+from posenc.conformance import sweep, sweep_described, sweep_layer, sweep_table, sweep_type, sweep_varied
 from posenc.conformance import verdicts as families
 from posenc.conformance.sweep_sample import SAMPLE
 
@@ -218,6 +219,35 @@ def test_a_file_that_is_read_otherwise_than_its_class_is_seen(monkeypatch):
     monkeypatch.setattr(posenc, "read_plan", misread)
     (verdict,) = [of for of in sweep_table.varied("llama") if of.title == "llama, rope_theta: 99.0"]
     assert verdict.verdict == "wrong" and "of a file" in verdict.facts[0]
+
+
+LINEAR = {"rope_type": "linear", "factor": 3.0}
+
+
+# Of each the plan or the judge was wrong.
+@pytest.mark.parametrize(
+    ("model_type", "keys", "verdict"),
+    [
+        ("blt_local_encoder", {"sliding_window": 8}, "right"),
+        ("deepseek_v4", {"num_hidden_layers": 4, "rope_scaling": LINEAR}, "right"),
+        ("inkling_text", {"num_hidden_layers": 2, "layer_types": ["full_attention", "sliding_attention"]}, "unknown"),
+        ("moonshine", {"decoder_num_key_value_heads": 1}, "unknown"),
+        ("nemotron_asr_streaming_encoder", {"num_hidden_layers": 2, "num_key_value_heads": 1}, "right"),
+    ],
+)
+def test_keys_that_were_misread(model_type, keys, verdict):
+    judged = sweep_varied.judge(model_type, keys)
+    assert (judged.verdict, judged.facts if verdict == "right" else []) == (verdict, [])
+
+
+def test_hidden_states_that_are_no_numbers_prove_nothing():
+    verdict = sweep_type.judge("llama", {"num_hidden_layers": 1})
+    (layer,), ((event,),) = verdict.plan.stacks[0].layers, (of.layers for of in verdict.runs.groups)
+    setting = sweep_layer.Setting(text=True, length=None, permuted=False)
+    assert sweep_layer.compare(layer, event, setting) == {}
+    for name in ("q", "k"):
+        broken = dataclasses.replace(event, **{name: getattr(event, name) * float("nan")})
+        assert "not finite" in sweep_layer.compare(layer, broken, setting)["hidden states"]
 
 
 # ---- the command ----
