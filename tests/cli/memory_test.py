@@ -9,6 +9,7 @@ whole by then; or it does without. The calls are too many to fail each of them h
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -72,17 +73,21 @@ class Memory(tool.ToolTest):
                         continue
                     failed += 1
                     self.assertEqual((got.returncode, got.stderr), (NO_MEMORY, MESSAGE))
-                    self.assertEqual(got.stdout, "")
+                    if arguments[0] == "survey":  # lines of the models that were read by then
+                        self.assertTrue(usual.stdout.startswith(got.stdout) and got.stdout[-1:] in ("", "\n"), got)
+                    else:
+                        self.assertEqual(got.stdout, "")
                     self.assertIn(self.files(), (before, after))
         self.assertGreater(failed, len(tries))  # or nothing was made to fail
         return calls
 
     def files(self):
-        return {path.name: path.read_bytes() for path in self.folder.iterdir()}
+        return {str(path.relative_to(self.folder)): path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
 
     def clean(self):
-        for name in ("out.npy", "out.svg"):
+        for name in ("out.npy", "out.svg", "out.html"):
             (self.folder / name).unlink(missing_ok=True)
+        shutil.rmtree(self.folder / "out", ignore_errors=True)
 
     def test_commands(self):
         parsing = self.check("--version") - 100
@@ -92,6 +97,17 @@ class Memory(tool.ToolTest):
                           ["rotate", "--model", "llama-3.2-1b", "--q", "q.npy", "-o", "out.npy", "--check"], attend,
                           ["plot", "bias", "--scheme", "alibi", "-o", "out.svg"], ["info"], ["presets"],
                           ["properties", "binary", "--json"]):
+            self.check(*arguments, begin=parsing)
+
+    def test_commands_that_study_a_model(self):
+        parsing = self.check("--version") - 100
+        (self.folder / "list.txt").write_text("config.json\nbroken.json\nllama-3.2-1b\n")
+        for arguments in (["report", "config.json", "--against", "llama-3.2-1b", "-o", "out.html"],
+                          ["survey", "list.txt"], ["cache", "config.json"], ["extend", "config.json", "--to", "8192"],
+                          ["emit", "config.json", "--as", "torch", "-o", "out"],
+                          ["vectors", "config.json", "-o", "out"],
+                          ["diagnose", "--before", "k.npy", "--after", "k.npy", "--model", "config.json"],
+                          ["inspect", "config.json", "--set", "base=7", "--patch"]):
             self.check(*arguments, begin=parsing)
 
 
