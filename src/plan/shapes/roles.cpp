@@ -86,7 +86,7 @@ constexpr Ending kOfStack[] = {
 // Words that a name of another attention than the layer's own has.
 constexpr std::string_view kOthers[] = {"indexer", "mtp.", "mtp_", "nextn", "lora_", "mask_decoder"};
 // Of cross attention, in the module behind the layer's number.
-constexpr std::string_view kCross[] = {"cross", "encoder_attn", "EncDec"};
+constexpr std::string_view kCrossWords[] = {"cross", "encoder_attn", "EncDec"};
 
 bool has(std::string_view name, std::string_view word) { return name.find(word) != std::string_view::npos; }
 
@@ -125,7 +125,7 @@ std::optional<Role> role_of(std::string_view name) {
     return std::ranges::any_of(words, [&](std::string_view word) { return has(text, word); });
   };
   if (has_one(name, kOthers)) return {};
-  const bool crosses = has_one(name, kCross);
+  const bool crosses = has_one(name, kCrossWords);
   for (const Ending& row : kOfStack) {
     const bool is_whole = name == row.ending;
     if (is_whole || (name.ends_with(row.ending) && name[name.size() - row.ending.size() - 1] == '.')) {
@@ -136,7 +136,8 @@ std::optional<Role> role_of(std::string_view name) {
   const auto* const row = std::ranges::find_if(kOfLayer, [&](const Ending& one) { return name.ends_with(one.ending); });
   const std::optional<Numbered> place = numbered(name);
   if (row == std::end(kOfLayer) || !place || is_of_stage(name)) return {};
-  if (crosses && has_one(place->before, kCross)) return {};  // a list of cross attentions, which counts no blocks (BLT)
+  if (crosses && has_one(place->before, kCrossWords))
+    return {};  // a list of cross attentions, which counts no blocks (BLT)
   return Role{row->role, place->number, stack_of(name), name.substr(0, name.size() - row->ending.size() + 1), crosses};
 }
 

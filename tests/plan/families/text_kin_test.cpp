@@ -265,8 +265,8 @@ TEST(TextKin, blt_has_stacks_of_bytes_and_of_patches) {
   const auto part = [](std::string_view more) { return "{" + std::string(kDecoder) + std::string(more) + "}"; };
   const Plan plan = plan_of(R"({"model_type": "blt", "local_attention_window_len": 16, "decoder_config": )" +
                             part(R"(, "cross_attn_all_layers": false, "sliding_window": 9)") +
-                            R"(, "encoder_config": )" + part(R"(, "sliding_window": 8)") + R"(, "global_config": )" + part("") +
-                            R"(, "patcher_config": )" + part(R"(, "sliding_window": 32)") + "}");
+                            R"(, "encoder_config": )" + part(R"(, "sliding_window": 8)") + R"(, "global_config": )" +
+                            part("") + R"(, "patcher_config": )" + part(R"(, "sliding_window": 32)") + "}");
   EXPECT_TRUE(plan.known);
   EXPECT_EQ(summary(plan),
             "decoder: 0 4/2x64 interleaved 64 @20000 s0.125 causal w15,0; 1 cross 4/2x64 s0.125 sparse; "
