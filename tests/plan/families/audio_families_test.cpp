@@ -193,12 +193,14 @@ TEST(AudioFamilies, moonshine_rotates_part_of_its_heads) {
 
 // Its class builds both with the encoder's.
 TEST(AudioFamilies, moonshine_with_two_numbers_of_heads_is_not_known) {
-  for (const std::string_view other : {R"("decoder_num_key_value_heads": 4)",
-                                       R"("decoder_num_key_value_heads": null, "encoder_num_attention_heads": 4)",
-                                       R"("decoder_num_key_value_heads": 1)"}) {
-    const Plan plan = plan_of(with(kMoonshine, R"("decoder_num_key_value_heads": 8)", other));
-    EXPECT_FALSE(stack_of(plan, "decoder").known) << other;
-    EXPECT_TRUE(stack_of(plan, "encoder").known) << other;
+  constexpr std::string_view kEncoder = R"("encoder_num_attention_heads": 8, "encoder_num_key_value_heads": 8)";
+  constexpr std::string_view kFewer = R"("encoder_num_attention_heads": 4, "encoder_num_key_value_heads": 4)";
+  for (const std::string& config :
+       {with(kMoonshine, R"("decoder_num_key_value_heads": 8)", R"("decoder_num_key_value_heads": 4)"),
+        with(kMoonshine, kEncoder, kFewer)}) {
+    const Plan plan = plan_of(config);
+    EXPECT_FALSE(stack_of(plan, "decoder").known) << config;
+    EXPECT_TRUE(stack_of(plan, "encoder").known) << config;
   }
 }
 
