@@ -65,7 +65,7 @@ def main() -> str | None:
     entry = next(one for one in entries if "/posenc_mpi.dir/" in one["command"])
     flags = re.sub(r" -o \S+", "", re.sub(r" -c \S+", "", entry["command"]))
     linked = subprocess.run(
-        ["ninja", "-C", build, "-t", "commands", "-s", "mpi_test"], capture_output=True, text=True, check=True
+        ["ninja", "-C", build, "-t", "commands", "-s", "tests/mpi/mpi_test"], capture_output=True, text=True, check=True
     ).stdout.splitlines()[-1]
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
@@ -83,7 +83,8 @@ def main() -> str | None:
             subprocess.run(
                 f"{flags} -I{work} -w -c {work}/all.cpp -o {work}/all.o", shell=True, cwd=entry["directory"], check=True
             )
-            link = re.sub(r"\S*libposenc_mpi\.\w+", f"{work}/all.o", linked).replace(" -o tests/mpi/mpi_test", f" -o {work}/mutant")
+            link = re.sub(r"\S*libposenc_mpi\.\w+", f"{work}/all.o", linked)
+            link = link.replace(" -o tests/mpi/mpi_test", f" -o {work}/mutant")
             subprocess.run(link, shell=True, cwd=tree, check=True)
             run = subprocess.run(
                 [*command, str(work / "mutant"), f"--gtest_filter={tests}"], capture_output=True, text=True, timeout=600
