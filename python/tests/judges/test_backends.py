@@ -50,6 +50,20 @@ def test_the_backend_is_told():
     assert told == ("composed", "the kernels take no learned slopes with positions or orders of the call's own")
 
 
+def test_cope_twice_is_refused():
+    """Kernels would sum the gates of one table alone."""
+    x, tables = torch.randn(4, 1, 8), [torch.randn(n, 8) for n in (5, 3)]
+    terms = tuple(posenc.ContextualPosition(positions=len(table)) for table in tables)
+    plan = posenc.LayerPlan(heads=1, kv_heads=1, head_dim=8, value_dim=8, score=terms)
+    weights = [posenc.CopeWeights(table=table) for table in tables]
+    said = "layer.score must have CoPE once, since gates are summed for one table but is of 2"
+    with pytest.raises(ValueError, match=said):
+        posenc.attend(plan, x, x, x, score_weights=weights)
+    for backend in ("auto", "kernel", "composed"):
+        with pytest.raises(ValueError, match=said):
+            posenc.torch.attend(posenc.torch.Layer(plan, score_weights=weights), x, x, x, backend=backend)
+
+
 def test_the_kernel_is_that_of_posenc():
     call = Call(CASES["t5"], Arrangement("scattered", posenc.Mask(), batch=2, places="scattered"))
     layer, q, k, v = call.layer(torch.float32), call.q.float(), call.k.float(), call.v.float()

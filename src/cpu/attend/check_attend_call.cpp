@@ -203,6 +203,10 @@ math::CallSizes check_attend_call(const LayerPlan& layer, const AttendArgs& args
   check_heads_tensor("q", args.q);
   if (args.k_quantised.empty()) check_heads_tensor("k", args.k);
   if (args.v_quantised.empty()) check_heads_tensor("v", args.v);
+  if (count_of<ContextualPosition>(layer) > 1) {
+    math::refuse("layer.score", "have CoPE once, since gates are summed for one table",
+                 formatted("of {}", count_of<ContextualPosition>(layer)));
+  }
   check_carry(layer, args);
   check_floats("lse", args.lse);
   check_floats("carry", args.carry);

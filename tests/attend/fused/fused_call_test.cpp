@@ -134,6 +134,14 @@ const std::vector<Refused>& refused() {
        "the "
        "one and 0 of the other",
        [](RightCall& c) { c.args.carry = c.args.lse; }},
+      {"[attend] layer.score must have CoPE once, since gates are summed for one table but is of 2",
+       [](RightCall& c) {
+         c.layer = with_term(ContextualPosition{.positions = 8});
+         c.layer.score.push_back(ContextualPosition{.positions = 8});
+         const CopeWeights rows{
+             {.data = table.data(), .dtype = DType::f32, .rank = 2, .shape = {8, kHeadDim}, .strides = {kHeadDim, 1}}};
+         c.args.weights.score = {rows, rows};
+       }},
       {"[attend] k_order must ascend from key to key, since gates are summed along it but is 1 after 1",
        [](RightCall& c) {
          c.layer = with_term(ContextualPosition{.positions = 8});
