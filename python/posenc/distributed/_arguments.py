@@ -62,6 +62,8 @@ def backend_of(backend: Any, layer: Layer, device: torch.device) -> str:
     if backend not in ("auto", *BACKENDS):
         refuse("backend", f"be one of auto, {', '.join(BACKENDS)}", repr(backend))
     lacks = f"tensors on {device}" if device.type != "cpu" else layer.kernel_lacks
+    if not lacks and sums_twice(layer.plan):
+        lacks = "forget gates twice, of which kernels hand nothing from part to part"
     if device.type == "meta":
         refuse("q", "have numbers", "on meta")
     if backend == "kernel" and lacks:
@@ -144,8 +146,6 @@ def _checked(
         refuse("key_sharding", f"have the {queries.documents} documents of sharding", f"of {keys.documents}")
     if exchange.ranks % dealt:
         refuse("ulysses_ranks", f"divide the {exchange.ranks} ranks of the group", dealt)
-    if sums_twice(plan) and mode in ("ring", "hybrid"):
-        refuse("mode", "be all_gather or ulysses for a layer with two CoPEs, or forget gates twice", repr(mode))
     rank = q.dim() if isinstance(q, Tensor) else 3
     tokens, key_tokens = len(queries.ranks[exchange.rank].rows), len(keys.ranks[exchange.rank].rows)
     device = q.device if isinstance(q, Tensor) else torch.device("cpu")

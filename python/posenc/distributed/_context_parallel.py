@@ -17,9 +17,10 @@ from .._attention_modules import attending
 from .._carried_out import main_rope
 from .._graph_arguments import Layer
 from .._held import replace
+from ._agreement import agree
 from ._arguments import BACKENDS, call_of, group_of, ulysses_ranks_of
 from ._attend import Attention
-from ._exchange import Traffic
+from ._exchange import Exchange, RankError, Traffic
 from ._schedule import as_tensor
 from ._whole_model import Loss, require_tokens_alone
 
@@ -27,6 +28,17 @@ if TYPE_CHECKING:
     from ..transformers import Changed
 
 _WHERE = "context_parallel"
+
+
+@contextlib.contextmanager
+def _heard_by_all(group: Any, timeout: float) -> Iterator[None]:
+    """An error in it is one of all ranks: the others hear of it where they agree on what attention is given."""
+    try:
+        yield
+    except Exception as problem:
+        with contextlib.suppress(RankError):
+            agree(Exchange(_WHERE, group, timeout, Traffic()), {}, problem)
+        raise
 
 
 @dataclass(eq=False)
@@ -71,6 +83,11 @@ class Ranks:
         return out.unsqueeze(0) if is_one else out.transpose(1, 2).contiguous()
 
     def before_forward(self, model: nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """given_to, or its error."""
+        with _heard_by_all(self.group, self.timeout):
+            return self.given_to(model, args, kwargs)
+
+    def given_to(self, model: nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Positions of this rank's tokens are given to the model; what only one rank would understand is refused."""
         order = self.order
         tokens = next((x for x in (*args[:1], kwargs.get("input_ids"), kwargs.get("inputs_embeds")) if x is not None), None)
@@ -201,35 +218,38 @@ def context_parallel(
     several (M-RoPE); without, in each document from 0. input_ids: [batch, tokens of this rank], of a batch of 1 where the
     sharding has several documents; or inputs_embeds, which have what towers make of images.
 
-    ValueError, when it is entered, for a model in which anything but attention goes from token to token, and for what
+    ValueError on all ranks, when it is entered, for a model in which anything but attention goes from token to token, and for what
     use() refuses. What the plan does not say is tried, once a model: 8 tokens in two orders, without gradients. When the
-    model is called, for labels without shift_labels (the next token may lie on another rank) and num_items_in_batch, for
-    losses of its own, masks with padding, KV caches, other positions, and tensors of other tokens. Those are of one rank:
-    others wait for it as long as `timeout` says, and raise RankError.
+    model is called, for labels without shift_labels (the next token may lie on another rank) and
+    num_items_in_batch, masks with padding, KV caches, other positions, and tensors of other tokens of any of them; and for
+    losses of its own.
     """
     from ..transformers import in_use
     from .._read_plan import read_plan
     from .._text_part import TextPart
 
     ulysses_ranks = ulysses_ranks_of(group, mode, ulysses_ranks)
-    group, backend = group_of(group, mode), _backend_for(model, backend)
-    part = TextPart(model).stacks(read_plan(model.config) if plan is None else plan)
-    _check(model, part, sharding, group)
-    ranks = Ranks(sharding, group, mode, backend, ulysses_ranks, timeout, traffic)
-    longest = max((max(one.order, default=0) for one in sharding.ranks), default=0) + 1
-    how = {"plan": plan, "scheme": scheme, "weights": weights, "angles": "exact", "length": longest, "masks": "plan"}
-    with in_use(model, composed=backend == "composed", **how) as changed, contextlib.ExitStack() as undo:
-        count = sum(len(attending(stack)) for stack in part.stacks)
-        if len(changed.attention) != count:
-            raise ValueError(
-                f"[{_WHERE}] attention of the model must be posenc's in all {count} layers, but it is in "
-                f"{len(changed.attention)} modules"
-            )
-        layers = [model.get_submodule(name)._posenc_layer for name in changed.attention]
-        ranks.start = require_tokens_alone(model, layers, _axes(part), backend, _offset(part))
-        for held in layers:
-            held.ranks = ranks
-        undo.callback(model.register_forward_pre_hook(ranks.before_forward, with_kwargs=True).remove)
-        undo.callback(model.register_forward_hook(ranks.after_forward, with_kwargs=True).remove)
-        replace(undo, model, "_loss_function", Loss(model.loss_function))
+    group = group_of(group, mode)
+    with contextlib.ExitStack() as undo:
+        with _heard_by_all(group, timeout):
+            backend = _backend_for(model, backend)
+            part = TextPart(model).stacks(read_plan(model.config) if plan is None else plan)
+            _check(model, part, sharding, group)
+            ranks = Ranks(sharding, group, mode, backend, ulysses_ranks, timeout, traffic)
+            longest = max((max(one.order, default=0) for one in sharding.ranks), default=0) + 1
+            how = {"plan": plan, "scheme": scheme, "weights": weights, "angles": "exact", "length": longest, "masks": "plan"}
+            changed = undo.enter_context(in_use(model, composed=backend == "composed", **how))
+            count = sum(len(attending(stack)) for stack in part.stacks)
+            if len(changed.attention) != count:
+                raise ValueError(
+                    f"[{_WHERE}] attention of the model must be posenc's in all {count} layers, but it is in "
+                    f"{len(changed.attention)} modules"
+                )
+            layers = [model.get_submodule(name)._posenc_layer for name in changed.attention]
+            ranks.start = require_tokens_alone(model, layers, _axes(part), backend, _offset(part))
+            for held in layers:
+                held.ranks = ranks
+            undo.callback(model.register_forward_pre_hook(ranks.before_forward, with_kwargs=True).remove)
+            undo.callback(model.register_forward_hook(ranks.after_forward, with_kwargs=True).remove)
+            replace(undo, model, "_loss_function", Loss(model.loss_function))
         yield changed

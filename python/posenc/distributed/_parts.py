@@ -30,7 +30,7 @@ def sums_along_keys(plan: _posenc.LayerPlan) -> int:
 
 
 def sums_twice(plan: _posenc.LayerPlan) -> bool:
-    """With two schemes of one kind that sum along the keys, of which the kernels hand nothing from part to part."""
+    """With one kind of these twice, of which the kernels hand nothing from part to part."""
     return any(sum(isinstance(term, kind) for term in plan.score) > 1 for kind in _SUMMING)
 
 

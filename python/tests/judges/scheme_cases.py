@@ -176,6 +176,7 @@ def all_cases() -> list[Case]:
         ),
         _term("cope", P.ContextualPosition(positions=5), _table(5, HEAD_DIM), real=True, terms=32),
         _term("forget gate", P.ForgetGate(), real=True, terms=16),
+        Case("forget gates twice", P.LayerPlan(**SIZES, score=(P.ForgetGate(), P.ForgetGate())), real=True, terms=32),
         _term("distance logits", P.DistanceLogits(extent=4, channels=3), real=True),
         Case(
             "shaw values",

@@ -130,6 +130,13 @@ def test_what_ranks_would_not_share_is_refused(pool, what):
         assert REFUSED[what] in text and text.startswith("ValueError"), text
 
 
+def test_what_one_rank_is_given_is_an_error_of_all(pool):
+    texts = pool.ask("refused_by_model", 4, "of one rank")
+    said = "[context_parallel] use_cache must be omitted"
+    assert texts[1].startswith(f"ValueError: {said}"), texts
+    assert all(f"rank 1 refuses the call: {said}" in text for text in texts[:1] + texts[2:]), texts
+
+
 def test_data_parallel_ranks_have_the_gradients_of_one(pool):
     alone = shared_tables.gradients(shared_tables.Shared(), shared_tables.words_of(0, shared_tables.BATCH))
     first, second = pool.ask("shared_tables", 2, True, ranks=range(2))
