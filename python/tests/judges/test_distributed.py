@@ -310,10 +310,10 @@ OF_MESHES = {
 def test_memory_at_its_peak_is_the_share_and_two_blocks(pool):
     """Of the process, by the kernel: what a pass takes beside what it has and gives, in blocks of a rank's keys and values."""
     for said in pool.ask("peaks", ranks=range(4)):
-        # Two blocks of keys, and half a one, outputs of a part; back, gradients too: two that come, one that goes, and of
-        # queries half a one. What messages take beside that is small.
-        assert said["ring"][0] <= 2.5 + 0.4 and said["ring"][1] <= 5.5, said
-        assert all(x >= 6 for x in said["all_gather"]), said
+        # Two blocks of keys, and half a one, outputs of a part. Back, two of keys; of gradients of keys two that come, one
+        # that goes, one that is made and what the kernel makes it of, and of queries half a one. Beside it, what threads need.
+        assert said["ring"][0] <= 2.5 + 0.5 and said["ring"][1] <= 7.5, said
+        assert said["all_gather"][0] >= 8 and said["all_gather"][1] >= 10, said
 
 
 def test_meshes_are_groups_and_dtensors_lie_on_them(pool):
