@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/formatted.h"
@@ -34,7 +35,11 @@ struct Rounded {
   OfScores scores = OfScores::nothing;
   OfWeights weights = OfWeights::nothing;
   bool values = false;
-  auto operator<=>(const Rounded&) const = default;
+  bool operator==(const Rounded&) const = default;
+  bool operator<(const Rounded& other) const {
+    return std::tie(operands, scores, weights, values) <
+           std::tie(other.operands, other.scores, other.weights, other.values);
+  }
 };
 
 // How many are read of a dump: parts of a stage's past that it does not come of cannot be told.
@@ -201,6 +206,7 @@ std::vector<RoundedRest> searched(Roundings& roundings, const StageJudge& judge,
     }
   }
   std::vector<RoundedRest> out;
+  out.reserve(rests.size());
   for (const auto& [parts, left] : rests) out.push_back({parts, left});
   std::ranges::sort(out, {}, &RoundedRest::rest);
   return out;
