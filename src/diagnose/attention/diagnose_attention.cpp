@@ -261,7 +261,7 @@ void add_format_of_scores(const StageJudge& judge, const Stage& stage, const Att
   const double unit = stage.before == AttentionStage::scores ? dumped.scores_unit : dumped.weights_unit;
   const port::InnerFormat* const format = format_of(unit);
   if (unit <= dumped.unit || format == nullptr) return;
-  const auto add = [&](Change change, double rest) {
+  const auto add = [&](const Change& change, double rest) {
     out.stage = stage.before;
     out.findings.push_back(finding_of(change, dumped, left, rest, 1.0 - port::kFalseAlarm, stage.energy));
   };
