@@ -98,6 +98,14 @@ std::string_view stack_of(std::string_view name) {
   return {};
 }
 
+// Of what a stack has once, behind a model's own name too: "led.encoder.embed_positions.weight".
+std::string_view stack_of_table(std::string_view name) {
+  const std::string_view stack = stack_of(name);
+  if (!stack.empty()) return stack;
+  if (has(name, ".encoder.")) return "encoder";
+  return has(name, ".decoder.") ? "decoder" : stack;
+}
+
 // "stages.1.blocks.0.": blocks are counted anew in every stage (Swin), and a stack's layers are not.
 bool is_of_stage(std::string_view name) {
   const std::optional<Numbered> place = numbered(name);
@@ -130,7 +138,7 @@ std::optional<Role> role_of(std::string_view name) {
     const bool is_whole = name == row.ending;
     if (is_whole || (name.ends_with(row.ending) && name[name.size() - row.ending.size() - 1] == '.')) {
       if (crosses) return {};  // T5's first checkpoints have a table there that their class does not read
-      return Role{row.role, {}, stack_of(name), {}};
+      return Role{row.role, {}, stack_of_table(name), {}};
     }
   }
   const auto* const row = std::ranges::find_if(kOfLayer, [&](const Ending& one) { return name.ends_with(one.ending); });
