@@ -63,7 +63,7 @@ void Ring::run() const {
   const auto as_lse = [&](Summed& x) { return tensor(x.lse.data(), {q_rows(), layer.heads}); };
   Summed sum = empty();
   Summed part = empty();
-  std::vector<float> carry(index(in_runs() ? q_rows() * layer.heads : 0));
+  std::vector<float> carry(index(carry_size()));
   std::vector<float> carries;
   Failure failure;
   for (std::int64_t n = 0; n < coming.count(); ++n) {
@@ -76,7 +76,7 @@ void Ring::run() const {
       call.k = coming.k(here);
       call.v = coming.v(here);
       call.inputs = coming.inputs(here);
-      if (in_runs()) call.carry = tensor(carry.data(), {q_rows(), layer.heads});
+      if (in_runs()) call.carry = tensor(carry.data(), DType::f32, carry_shape());
       (void)attend(part_layer, call);
       if (n == 0) return;
       const std::vector<AttendPart> parts{{as_out(sum), as_lse(sum)}, {as_out(part), as_lse(part)}};

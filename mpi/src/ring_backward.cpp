@@ -194,7 +194,7 @@ std::int64_t Backward::checked_digest() const {
   check_gradients();
   probe();
   const Schedule schedule(*this, true);
-  const auto of_runs = std::ssize(schedule.of_rank(rank)) * q_rows() * layer.heads;
+  const auto of_runs = std::ssize(schedule.of_rank(rank)) * carry_size();
   if (in_runs() && std::ssize(args.carries) != of_runs) {
     refuse("carries", "be the " + std::to_string(of_runs) + " numbers that attend_ring wrote",
            std::to_string(args.carries.size()));
@@ -213,7 +213,7 @@ void Backward::run() const {
   Learned of_part(*this, args.local.d_weights);
   std::vector<float> d_q(index(args.local.d_q.empty() ? 0 : q_rows() * layer.heads * layer.head_dim));
   std::vector<float> sum_q(d_q.size());
-  const std::int64_t of_carry = in_runs() ? q_rows() * layer.heads : 0;
+  const std::int64_t of_carry = carry_size();
   std::vector<float> d_carry(index(of_carry));
   Failure failure;
   std::int64_t done = 0;
@@ -228,8 +228,8 @@ void Backward::run() const {
     if (in_runs()) {
       // Forward they came in the other order.
       const float* const before = args.carries.data() + (coming.count() - 1 - done) * of_carry;
-      call.carry = tensor(before, {q_rows(), layer.heads});
-      call.d_carry = tensor(d_carry.data(), {q_rows(), layer.heads});
+      call.carry = tensor(before, DType::f32, carry_shape());
+      call.d_carry = tensor(d_carry.data(), DType::f32, carry_shape());
     }
     call.keep_going = coming.moving([&] { returning.advance(); });
     (void)attend_backward(layer, call);

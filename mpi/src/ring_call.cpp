@@ -120,7 +120,13 @@ std::int64_t row_bytes(const ConstTensorView& x) {
   return elements * bytes_of(x.dtype);
 }
 
-bool RingCall::in_runs() const { return std::ranges::any_of(layer.score, sums_along_keys); }
+std::int64_t RingCall::sums() const { return std::ranges::count_if(layer.score, sums_along_keys); }
+
+std::vector<std::int64_t> RingCall::carry_shape() const {
+  std::vector<std::int64_t> out{q_rows(), layer.heads};
+  if (sums() > 1) out.insert(out.begin(), sums());
+  return out;
+}
 
 bool RingCall::has_segments() const {
   return std::ranges::any_of(weights.score, [](const ScoreWeights& one) {
@@ -160,9 +166,6 @@ void RingCall::check(Digest& digest) const {
     refuse("key_sharding", "have the documents and axes of sharding", "of others");
   }
   if (layer.mask.kind == MaskKind::sparse) refuse("layer.mask", "be a function of orders", "sparse");
-  if (std::ranges::count_if(layer.score, sums_along_keys) > 1) {
-    refuse("layer", "have at most one scheme that sums along the keys", "of several");
-  }
   if (!inputs.attn_mask.empty() || !inputs.bias.empty() || !inputs.row_gate.empty()) {
     refuse("inputs", "have no attn_mask, bias or row_gate, which a ring does not cut", "given");
   }

@@ -69,7 +69,12 @@ struct RingCall {
   int rank = rank_of(comm);
   int ranks = ranks_of(comm);
 
-  bool in_runs() const;
+  // How many schemes of the layer sum along the keys; where there are any, keys come in runs, with a carry of each.
+  std::int64_t sums() const;
+  bool in_runs() const { return sums() > 0; }
+  // As AttendArgs::carry has them, of numbers one after another.
+  std::vector<std::int64_t> carry_shape() const;
+  std::int64_t carry_size() const { return sums() * q_rows() * layer.heads; }
   // Whether segments of keys travel: by the weights, since a rank may have no rows.
   bool has_segments() const;
   const Shard& own_queries() const { return queries.ranks[index(rank)]; }

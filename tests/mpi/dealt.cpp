@@ -51,7 +51,7 @@ std::vector<std::int64_t> counted(std::int64_t tokens, std::span<const std::int3
 }
 
 bool can_be_dealt(const SchemeCase& scheme) {
-  if (scheme.batches_only || sums(scheme.layer) > 1) return false;
+  if (scheme.batches_only) return false;
   const SchemeCall call(scheme, {.name = "some", .queries = 4, .keys = 4}, Places::scattered, 1);
   return call.inputs.bias.empty();
 }

@@ -149,6 +149,7 @@ TEST(Mpi, RingAndTreeAreTheWholeForEveryScheme) {
   std::size_t in_rings = 0;
   std::size_t in_trees = 0;
   std::size_t carried = 0;
+  bool has_two = false;  // that sum along the keys, in one layer
   for (const SchemeCase& scheme : dealt_schemes()) {
     SCOPED_TRACE(scheme.name);
     // Of ten masks and four dealings in turn, so that neither goes with the other.
@@ -166,6 +167,7 @@ TEST(Mpi, RingAndTreeAreTheWholeForEveryScheme) {
       in_rings += one->ring.size();
       in_trees += one->tree.size();
       carried += sums(scheme.layer);
+      has_two |= sums(scheme.layer) == 2;
       if (judge == rank()) mine.push_back(std::move(one));
       ++turn;
     }
@@ -173,6 +175,7 @@ TEST(Mpi, RingAndTreeAreTheWholeForEveryScheme) {
   EXPECT_GE(in_rings, 40U);
   EXPECT_GE(in_trees, 40U);
   EXPECT_GE(carried, 3U);
+  EXPECT_TRUE(has_two);
   EXPECT_GE(met.size(), is_whole() ? 40U : 30U);
   if (rank() == 0) std::printf("%zu rings and %zu trees on %d ranks\n", in_rings, in_trees, ranks());
   for (const std::unique_ptr<OneCall>& one : mine) {
