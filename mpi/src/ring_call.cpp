@@ -41,6 +41,15 @@ Shard rows_of(const Shard& whole, std::int64_t first, std::int64_t end) {
   return out;
 }
 
+// Whether lists of a rank's rows are as long as these, as shard() makes them.
+bool is_whole(const Sharding& of, const Shard& one) {
+  const auto rows = std::ssize(one.rows);
+  return std::ssize(one.order) == rows && std::ssize(one.documents) == rows &&
+         std::ssize(one.positions) == of.axes * rows && of.documents >= 0 &&
+         std::ssize(one.cu_seqlens) == of.documents + 1 && one.cu_seqlens.front() == 0 &&
+         one.cu_seqlens.back() == rows && std::ranges::is_sorted(one.cu_seqlens);
+}
+
 }  // namespace
 
 Schedule::Schedule(const RingCall& call, bool is_backward) {
@@ -153,6 +162,12 @@ void RingCall::check(Digest& digest) const {
     if (std::ssize(of->ranks) != ranks) {
       refuse(field, "deal to the " + std::to_string(ranks) + " ranks of the communicator",
              "to " + std::to_string(of->ranks.size()));
+    }
+    const auto broken =
+        std::ranges::find_if(of->ranks, [&sharding = *of](const Shard& one) { return !is_whole(sharding, one); });
+    if (broken != of->ranks.end()) {
+      refuse(field, "have an order, a document and positions of each row, and cu_seqlens from 0 to their count",
+             "otherwise of rank " + std::to_string(broken - of->ranks.begin()));
     }
   }
   for (const auto& [field, size] : {std::pair{"layer.heads", layer.heads},

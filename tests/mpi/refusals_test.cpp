@@ -76,6 +76,15 @@ TEST(Mpi, WhatOneRankRefusesOfARingAllRefuse) {
   refused("local.keep_going must be omitted", [](auto& args) { args.local.keep_going = [] { return true; }; });
   refused("part_rows must be 1 or more but is 0", [](auto& args) { args.part_rows = 0; });
   refused("sharding must deal to", [](auto& args) { args.sharding = nullptr; });
+  Sharding broken = dealt.queries;
+  broken.ranks.front().order.pop_back();
+  refused(
+      "sharding must have an order, a document and positions of each row, and cu_seqlens from 0 to their count but is "
+      "otherwise of rank 0",
+      [&](auto& args) { args.sharding = args.key_sharding = &broken; });
+  broken = dealt.queries;
+  broken.ranks.back().cu_seqlens.back() += 1;
+  refused("key_sharding must have an order", [&](auto& args) { args.key_sharding = &broken; });
   refused("log_forget", [&](auto& args) {
     args.local.inputs.log_forget = tensor(wide.data(), {args.local.k.shape[0], args.local.q.shape[1]});
   });
