@@ -53,7 +53,7 @@ MUTANTS = [
     ("sinks twice, tree", "tree.cpp", SINKS_IN_A_PART, RING),
     ("sinks twice, backward", "ring_backward.cpp", (("continue;  // they count once", ""),), BACK),
     ("all gradients at once", "returning.cpp", (("kAtATime = 2", "kAtATime = 1000"),), "MpiMemory.*"),
-    ("keys kept", "ring_messages.cpp", (("arrived_[index(n - 1)].memory.clear();", ""),), "MpiMemory.*"),
+    ("keys kept", "ring_messages.cpp", (("if (n > 0) arrived_[index(n - 1)].memory.clear();", ""),), "MpiMemory.*"),
     ("a message twice in the count", "ring_messages.cpp", (("sent += piece", "sent += 2 * piece"),), RING),
 ]
 
