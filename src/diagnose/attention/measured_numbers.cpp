@@ -171,7 +171,8 @@ std::vector<AttentionTried> fitted_scales(const LayerPlan& layer, const DumpedAt
   std::vector<AttentionTried> out;
   if (plan.cap || stage.before || stage.stage == AttentionStage::out) return out;
   const double near = 4 * std::max(dumped.unit, dumped.scores_unit) + 0x1p-18;
-  const auto add = [&](const std::vector<double>& times, std::vector<std::int64_t> places, const char* of, auto at) {
+  const auto add = [&](const std::vector<double>& times, const std::vector<std::int64_t>& places, const char* of,
+                       auto at) {
     // ScoreRows of one key have no scale.
     const auto is_plans = [&](double x) { return x == 0 || std::fabs(x - 1) <= near; };
     if (std::ranges::all_of(times, is_plans)) return;
