@@ -74,7 +74,7 @@ void each_score(const DumpedAttention& dumped, const Stage& stage, const Attenti
   }
 }
 
-// ScoreRows of a stage: heads, and queries, from the first to before the end.
+// Rows of a stage: heads, and queries, from the first to before the end.
 struct ScoreRows {
   std::size_t first_head, end_head, first_query, end_query;
 };
@@ -173,7 +173,7 @@ std::vector<AttentionTried> fitted_scales(const LayerPlan& layer, const DumpedAt
   const double near = 4 * std::max(dumped.unit, dumped.scores_unit) + 0x1p-18;
   const auto add = [&](const std::vector<double>& times, const std::vector<std::int64_t>& places, const char* of,
                        auto at) {
-    // ScoreRows of one key have no scale.
+    // Rows of one key have no scale.
     const auto is_plans = [&](double x) { return x == 0 || std::fabs(x - 1) <= near; };
     if (std::ranges::all_of(times, is_plans)) return;
     AttentionTried tried = plan;
