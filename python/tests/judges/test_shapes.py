@@ -5,7 +5,10 @@ import pytest
 from posenc.conformance import shapes
 
 # Norms of q and k, sinks, latents, one tensor for q, k and v, gates, T5's tables, learned tables, several stacks.
-TYPES = ["qwen3", "gpt_oss", "deepseek_v3", "phi3", "qwen3_next", "t5", "gpt2", "bart", "mllama_text_model", "led"]
+TYPES = [
+    *("qwen3", "gpt_oss", "deepseek_v3", "phi3", "qwen3_next", "t5", "gpt2", "bart", "mllama_text_model", "led"),
+    "roformer",
+]
 
 
 @pytest.mark.parametrize("model_type", TYPES)

@@ -295,6 +295,13 @@ class Judge {
     }
   }
 
+  // Whether so many channels rotate: a table as wide may be of the sines and cosines (RoFormer).
+  static bool rotates(const Stack& stack, std::int64_t channels) {
+    return std::ranges::any_of(stack.layers, [&](const LayerPlan& layer) {
+      return std::ranges::any_of(layer.rotate, [&](const Rotate& one) { return rope(one).dim == channels; });
+    });
+  }
+
   void look_at_table(const NamedShape& tensor, const Stack& stack) {
     const std::string fact = stack.name + " table";
     bool is_claimed = false;
@@ -308,6 +315,7 @@ class Judge {
       }
     }
     if (is_claimed) return add({fact, "the rows of the learned table"}, tensor, "another number of rows");
+    if (tensor.shape.size() == 2 && rotates(stack, tensor.shape[1])) return;
     add({fact, "nothing is added to the embeddings"}, tensor, "no table");
   }
 
