@@ -37,7 +37,7 @@ class Kept {
   // The same, of bool and nothing else, or of anything but bool: 0 hides a key in a mask, and changes nothing in a
   // bias.
   void take_mask(ConstTensorView& to, nb::handle h, const Place& place) {
-    const ConstArray& array = arrays_.emplace_back(h, place);
+    const ConstArray& array = arrays_.emplace_back(h, place, Bools::taken);
     if (!h.is_none() && !array.is_of_bool()) {
       refuse(place, "be of bool, True where a key is seen,",
              "of numbers: pass what is added to scores (0 and -inf) as bias=");
@@ -45,7 +45,7 @@ class Kept {
     to = array.view();
   }
   void take_bias(ConstTensorView& to, nb::handle h, const Place& place) {
-    const ConstArray& array = arrays_.emplace_back(h, place);
+    const ConstArray& array = arrays_.emplace_back(h, place, Bools::taken);
     if (array.is_of_bool()) {
       refuse(place, "be of numbers, which are added to scores,", "of bool: pass which keys are seen as attn_mask=");
     }

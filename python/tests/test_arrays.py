@@ -200,3 +200,16 @@ def test_tables_are_seen_without_a_copy():
     assert list(TABLE.cos(7)) == rows[7, 0].tolist()
     held = np.asarray(posenc.make_table(ROPE, count=3).rows)  # the table lives as long as its rows
     assert np.array_equal(held, rows[:3])
+
+
+def test_truth_values_are_no_numbers():
+    """Of an attention mask alone they are taken."""
+    rope = posenc.Rope(pairing="half", head_dim=4, dim=4)
+    layer = posenc.LayerPlan(heads=1, kv_heads=1, head_dim=4, value_dim=4, softmax_scale=0.5)
+    x, truths = np.ones((2, 1, 4), np.float32), np.ones((2, 1, 4), bool)
+    with pytest.raises(ValueError, match="q must be of float32, .* but is bool"):
+        posenc.rotate(truths, table=posenc.make_table(rope, count=2))
+    for at in range(3):
+        with pytest.raises(ValueError, match=f"{'qkv'[at]} must be of float32, .* but is bool"):
+            posenc.attend(layer, *(truths if at == n else x for n in range(3)))
+    assert posenc.attend(layer, x, x, x, attn_mask=np.ones((2, 2), bool)).shape == x.shape

@@ -296,11 +296,11 @@ Library library_of(nb::handle array) {
   return root == "jax" || root == "jaxlib" ? Library::jax : Library::other;
 }
 
-ConstArray::ConstArray(nb::handle array, const Place& place) {
+ConstArray::ConstArray(nb::handle array, const Place& place, Bools bools) {
   if (array.is_none()) return;
   Import given = import_array(array, Use::read, place);
   // A copy, since no kernel reads bool; the lender may go.
-  if (is(given.shown.dtype, Code::Bool, 8)) {
+  if (bools == Bools::taken && is(given.shown.dtype, Code::Bool, 8)) {
     const auto mask = view_of<ConstTensorView>(given.shown, DType::f32, place);
     mask_ = as_float16(mask);
     is_of_bool_ = true;

@@ -36,6 +36,9 @@ struct Lender {
   nb::object array;
 };
 
+// What an array of bool is: refused, as integers are, or the numbers 1 and 0, which masks are made of.
+enum class Bools : bool { refused, taken };
+
 // An array that is read. None is no tensor: an empty view.
 class ConstArray {
  public:
@@ -43,7 +46,7 @@ class ConstArray {
   ConstArray() = default;
   // TypeError for what is no array; ValueError for one that is not on the CPU, or of another dtype than float32,
   // float16, bfloat16 and float64, or of rank 0 or above 4.
-  ConstArray(nb::handle array, const Place& place);
+  ConstArray(nb::handle array, const Place& place, Bools bools = Bools::refused);
 
   const ConstTensorView& view() const { return view_; }
   bool is_of_bool() const { return is_of_bool_; }

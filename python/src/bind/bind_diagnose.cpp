@@ -88,7 +88,7 @@ AttentionDiagnosis attention_of(const LayerPlan& layer, nb::handle q, nb::handle
   const ConstArray of_scores(scores, {where, "scores"});
   const ConstArray of_weights(weights, {where, "weights"});
   const ConstArray output(out, {where, "out"});
-  const ConstArray mask(attn_mask, {where, "attn_mask"});
+  const ConstArray mask(attn_mask, {where, "attn_mask"}, Bools::taken);
   const WeightArguments learned(where, score_weights, nb::none(), sinks);
   const Numbers<std::int64_t> of_queries(q_order, {where, "q_order"});
   const Numbers<std::int64_t> of_keys(k_order, {where, "k_order"});

@@ -180,21 +180,9 @@ std::int64_t written(Write write, bool replace, nb::handle progress) {
   return value_or_raise(std::move(bytes));
 }
 
-// A tensor of a file is of a float type: a mask of bool would be one of numbers.
-// (ConstArray takes an array of bool for an attention mask and makes it float16.)
-void refuse_bool(nb::handle array, const Place& place) {
-  nb::ndarray<nb::ro> memory;
-  const auto is_bool = [](const nb::dlpack::dtype& d) {
-    return d.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bool);
-  };
-  if (nb::try_cast(array, memory) && is_bool(memory.dtype()))
-    refuse(place, "be of float32, float16, bfloat16 or float64", "bool");
-}
-
 // Returns how many bytes were written. tensor: any strides; the file is in C order.
 std::int64_t npy_call(nb::handle path, nb::handle tensor, bool replace, nb::handle progress) {
   const Place place{"write_npy", "tensor"};
-  refuse_bool(tensor, place);
   const ConstArray array(tensor, place);
   const std::filesystem::path file = path_of(path);
   return written([&](const WriteOptions& options) { return write_npy(file, array.view(), options); }, replace,
@@ -211,7 +199,6 @@ std::int64_t safetensors_call(nb::handle path, const nb::object& tensors, const 
   for (const nb::handle item : nb::iter(tensors.attr("items")())) {
     const nb::tuple pair(nb::borrow(item));
     names.push_back(Convert<std::string>::from_python(pair[0], {where, "tensors"}));
-    refuse_bool(pair[1], {where, names.back()});
     all.push_back({names.back(), arrays.emplace_back(pair[1], Place{where, names.back()}).view()});
   }
   std::map<std::string, std::string> texts;

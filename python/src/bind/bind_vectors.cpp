@@ -100,7 +100,7 @@ PortCheck check_call(const Vectors& vectors, const nb::dict& outputs, nb::handle
   std::vector<NamedTensor> named;
   for (const auto& [name, array] : outputs) {
     names.push_back(Convert<std::string>::from_python(name, {where, "outputs"}));
-    arrays.emplace_back(given(array, {where, names.back()}), Place{where, names.back()});
+    arrays.emplace_back(given(array, {where, names.back()}), Place{where, names.back()}, Bools::taken);  // masks
     named.push_back({names.back(), arrays.back().view()});
   }
   const CheckPortOptions options{.dtype = Convert<std::optional<DType>>::from_python(dtype, {where, "dtype"}),
