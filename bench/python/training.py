@@ -2,7 +2,8 @@
 
 As many KV heads as heads, 128 channels, causal: [1, heads, tokens, 128]. Of `bias` a matrix that is added to SDPA's
 scores, with the causal mask in it, has a gradient, as it does where it is made of a learned table; posenc has the
-table, of T5, and gives the table's.
+table, of T5, and gives the table's. Learned slopes of ALiBi and learned frequencies of RoPE, which SDPA does not have,
+are held against the same by operations of torch.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import posenc
 import posenc.torch
 
 KINDS = ("none", "bias")
+LEARNED = ("slopes", "frequencies")
 PASSES = ("backward", "both")
 # From here on a fourth of the heads: SDPA with a bias holds several matrices of [heads, tokens, tokens].
 _LONG = 4096
@@ -80,8 +82,38 @@ def _make(kind: str, passes: str, tokens: int) -> list[Candidate]:
     return [*made, sdpa]
 
 
+def _make_learned(kind: str, passes: str, tokens: int) -> list[Candidate]:
+    heads = HEADS // 4
+    size = {"heads": heads, "kv_heads": heads, "head_dim": WIDTH, "value_dim": WIDTH, "softmax_scale": 1 / math.sqrt(WIDTH)}
+    if kind == "slopes":
+        slopes = torch.full((heads,), 0.125)
+        plan = posenc.LayerPlan(**size, score=[posenc.Alibi(heads=heads)])
+        layer = posenc.torch.Layer(plan, score_weights=[{"slopes": slopes.requires_grad_()}])
+    else:
+        rope = posenc.Rope(pairing="half", head_dim=WIDTH, dim=WIDTH)
+        steps = 1e4 ** -(torch.arange(WIDTH // 2) / (WIDTH // 2))
+        layer = posenc.torch.Layer(
+            posenc.LayerPlan(**size, rotate=[posenc.Rotate(scheme=rope)]), inv_freq=[steps.requires_grad_()]
+        )
+    q, k, v = (projected(tokens, heads, torch.float32, seed).requires_grad_() for seed in (1, 2, 4))
+    d_out = projected(tokens, heads, torch.float32, 5)
+    learned = [q, k, v, *layer.weights]
+
+    def by(name: str, backend: str) -> Candidate:
+        return _candidate(name, passes, lambda: posenc.torch.attend(layer, q, k, v, backend=backend), learned, d_out)
+
+    ours = by("posenc, kernels", "kernel")
+    ours.is_ours = True
+    return [ours, by("posenc, operations of torch", "composed")]
+
+
 def cases(lengths: list[int]) -> list[Case]:
     return [
+        Case(f"training/{kind}/{passes}/f32/{tokens}", lambda of=(kind, passes, tokens): _make_learned(*of))
+        for kind in LEARNED
+        for passes in PASSES
+        for tokens in lengths
+    ] + [
         Case(f"training/{kind}/{passes}/f32/{tokens}", lambda of=(kind, passes, tokens): _make(*of))
         for kind in KINDS
         for passes in PASSES
