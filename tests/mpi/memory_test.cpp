@@ -24,7 +24,7 @@ constexpr std::int64_t kRow = 2 * kHeadsOf * kChannels * 4;
 constexpr std::int64_t kBlock = kKeys * kRow;
 // Beside numbers each row of all ranks has its place, its order and its document, as in the shardings, and its order
 // once more where work is counted; and lists grow by doubling.
-constexpr std::int64_t kOfRow = 2 * (8 + 8 + 4 + 8);
+constexpr std::int64_t kOfRow = std::int64_t{2} * (8 + 8 + 4 + 8);
 
 struct Call {
   LayerPlan layer{.heads = kHeadsOf,
