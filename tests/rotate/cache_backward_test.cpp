@@ -311,6 +311,7 @@ TEST(CacheBackward, IsTheSameOnAnyThreads) {
                                                 .d_norm_bias = written[3].view,
                                                 .parallel = parallel}));
         std::vector<std::vector<std::byte>> bytes;
+        bytes.reserve(written.size());
         for (const Owned& one : written) bytes.push_back(one.memory);
         // Values come as they are.
         for (std::int64_t row = 0; row < kBatch * kLong; ++row) {
@@ -373,7 +374,7 @@ TEST(CacheBackward, WithoutANormTheBitsAreThoseOfRotate) {
 }
 
 TEST(CacheBackward, RefusesWhatDoesNotFit) {
-  std::vector<float> d(2 * 3 * 4, 1.0F), k = d, d_k(d.size()), d_v(d.size()), weight(4, 0.5F), d_weight(4);
+  std::vector<float> d(24, 1.0F), k = d, d_k(d.size()), d_v(d.size()), weight(4, 0.5F), d_weight(4);
   const std::vector<std::int64_t> slots{1, 0};
   const KeyNorm norm{.weight = tensor(std::as_const(weight).data(), {4})};
   const CacheBackwardArgs good{.d_k_cache = tensor(d.data(), {2, 3, 4}),
@@ -434,7 +435,7 @@ TEST(CacheBackward, RefusesWhatDoesNotFit) {
 
 // Where no token is stored a norm's gradient is 0; cancelled, the call says so.
 TEST(CacheBackward, NothingStoredAndCancelled) {
-  std::vector<float> d(3 * 4, 1.0F), k = d, weight(4, 0.5F), d_weight(4, 7.0F), d_k(d.size(), 7.0F);
+  std::vector<float> d(12, 1.0F), k = d, weight(4, 0.5F), d_weight(4, 7.0F), d_k(d.size(), 7.0F);
   CacheBackwardArgs args{.d_k_cache = tensor(d.data(), {1, 3, 4}),
                          .k = tensor(k.data(), {1, 3, 4}),
                          .norm = KeyNorm{.weight = tensor(std::as_const(weight).data(), {4})},
