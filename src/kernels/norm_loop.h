@@ -6,7 +6,7 @@
 //
 // and what a loss gives of their inputs and weights, from what it gives of their results (docs/training.md).
 //
-// Reference: src/reference/normalise.cpp, normalise_backward.cpp. Callers: src/cpu/cache/cache_rows.h, key_gradients.h.
+// Reference: src/reference/normalise.cpp. Callers: src/cpu/cache/cache_rows.h, row_gradients.h.
 //
 // A row passes several times, out of L1. The order of a sum depends on the length of the row and on V alone, so a row's
 // result does not depend on its neighbours.

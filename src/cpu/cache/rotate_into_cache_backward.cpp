@@ -1,4 +1,4 @@
-// rotate_into_cache_backward() of posenc/cache/backward.h: rows of gradients (key_gradients.h), shared among threads in
+// rotate_into_cache_backward() of posenc/cache/backward.h: rows of gradients (row_gradients.h), shared among threads in
 // parts that depend on the tokens alone; each part has sums of its own for the norm, which are added up in order.
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "base/formatted.h"
 #include "base/parallel.h"
 #include "cpu/backward/check_gradients.h"
-#include "cpu/cache/key_gradients.h"
+#include "cpu/cache/row_gradients.h"
 #include "cpu/call/keep_going.h"
 #include "cpu/call/row_floats.h"
 #include "cpu/call/row_runs.h"
@@ -130,12 +130,12 @@ class PartSums {
 template <typename Run>
 void for_runs_of(const CacheCall& cache, RotateBlock* block, std::int64_t begin, std::int64_t end, const Run& run) {
   if (block == nullptr) {
-    for (; begin < end; begin += KeyGradients::kTokens) {
-      run(begin, std::min(KeyGradients::kTokens, end - begin), nullptr);
+    for (; begin < end; begin += RowGradients::kTokens) {
+      run(begin, std::min(RowGradients::kTokens, end - begin), nullptr);
     }
     return;
   }
-  const std::int64_t step = std::min(KeyGradients::kTokens, block->rows());
+  const std::int64_t step = std::min(RowGradients::kTokens, block->rows());
   for_runs(cache.rotating, cache.rows, begin, end, step, [&](std::int64_t s, std::int64_t first, std::int64_t count) {
     block->fill(s, first, count);
     run(sequence(cache.rotating, cache.rows, s).first + first, count, block->cos());
@@ -150,15 +150,15 @@ bool passed_back(const CacheBackwardArgs& args) {
   const CacheBackwardCall call{args, cache, written_heads_of("d_k", args.d_k, cache.head_dim),
                                written_heads_of("d_v", args.d_v, cache.value_dim)};
   const auto tokens = static_cast<std::int64_t>(args.slots.size());
-  const std::int64_t runs = (tokens + KeyGradients::kTokens - 1) / KeyGradients::kTokens;
+  const std::int64_t runs = (tokens + RowGradients::kTokens - 1) / RowGradients::kTokens;
   const std::int64_t tokens_of_part =
-      KeyGradients::kTokens * std::max<std::int64_t>(1, (runs + kMostParts - 1) / kMostParts);
+      RowGradients::kTokens * std::max<std::int64_t>(1, (runs + kMostParts - 1) / kMostParts);
   const std::int64_t parts = (tokens + tokens_of_part - 1) / tokens_of_part;
   PartSums d_weight(args.d_norm_weight, parts);
   PartSums d_bias(args.d_norm_bias, parts);
   KeepGoing keep_going(args.keep_going);
   const auto pass = [&](std::int64_t begin, std::int64_t end) {
-    KeyGradients rows(call, kernels);
+    RowGradients rows(call, kernels);
     std::optional<RotateBlock> block;
     if (cache.rotates) block.emplace(cache.rotating, cache.rows, kernels);
     PacedKeepGoing may(keep_going);
@@ -174,7 +174,7 @@ bool passed_back(const CacheBackwardArgs& args) {
   if (tokens > 0 && (call.reads_keys() || call.d_v.to != nullptr)) {
     const std::int64_t bytes_of_part = std::max<std::int64_t>(1, cache.bytes / parts);
     const std::int64_t grain = std::max<std::int64_t>(1, kBytesOfAThread / bytes_of_part);
-    const bool here = KeyGradients::allocates(call) || (cache.rotates && RotateBlock::allocates(cache.rotating));
+    const bool here = RowGradients::allocates(call) || (cache.rotates && RotateBlock::allocates(cache.rotating));
     if (here) {
       pass(0, parts);
     } else {

@@ -24,11 +24,11 @@ struct CacheBackwardCall {
   bool reads_keys() const { return d_k.to != nullptr || (asks_of_norm() && cache.k_cache.from != nullptr); }
 };
 
-class KeyGradients {
+class RowGradients {
  public:
   static constexpr std::int64_t kTokens = 64;  // whose shares of a weight are added up in f32
 
-  KeyGradients(const CacheBackwardCall& call, const kernels::KernelTable& kernels);
+  RowGradients(const CacheBackwardCall& call, const kernels::KernelTable& kernels);
 
   // Whether one takes memory from the heap: norms over more channels than those of any known model.
   static bool allocates(const CacheBackwardCall& call) noexcept;

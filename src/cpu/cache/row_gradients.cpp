@@ -1,6 +1,6 @@
 // One token's gradients out of its slot: of keys through R^T and the transpose of the norm, of values as they are.
 // Formulas: posenc/cache/backward.h.
-#include "cpu/cache/key_gradients.h"
+#include "cpu/cache/row_gradients.h"
 
 #include <algorithm>
 
@@ -37,7 +37,7 @@ void* written_row(const HeadsView& x, const RotateCall& call, std::int64_t row) 
 
 }  // namespace
 
-KeyGradients::KeyGradients(const CacheBackwardCall& call, const kernels::KernelTable& kernels)
+RowGradients::RowGradients(const CacheBackwardCall& call, const kernels::KernelTable& kernels)
     : call_(call),
       kernels_(kernels),
       head_dim_(call.cache.head_dim),
@@ -50,18 +50,18 @@ KeyGradients::KeyGradients(const CacheBackwardCall& call, const kernels::KernelT
   if (norm) weight_ = as_floats(kernels, norm->weight, norm->weight_plus_one, weights_.data());
 }
 
-bool KeyGradients::allocates(const CacheBackwardCall& call) noexcept {
+bool RowGradients::allocates(const CacheBackwardCall& call) noexcept {
   return scratch_floats(call, kValues) > kValues || weights_of(call) > kValues;
 }
 
-void KeyGradients::pass_back(std::int64_t row, std::int64_t count, const float* const* cos, double* d_weight,
+void RowGradients::pass_back(std::int64_t row, std::int64_t count, const float* const* cos, double* d_weight,
                              double* d_bias) {
   if (call_.reads_keys()) pass_keys(row, count, cos, d_weight, d_bias);
   if (call_.d_v.to != nullptr) pass_values(row, count);
 }
 
 // Some heads of all of the tokens at a time, so that their sums stay in L1.
-void KeyGradients::pass_keys(std::int64_t row, std::int64_t count, const float* const* cos, double* d_weight,
+void RowGradients::pass_keys(std::int64_t row, std::int64_t count, const float* const* cos, double* d_weight,
                              double* d_bias) {
   const std::int64_t all = call_.cache.k_cache.heads;
   const bool sums = d_weight != nullptr || d_bias != nullptr;
@@ -77,7 +77,7 @@ void KeyGradients::pass_keys(std::int64_t row, std::int64_t count, const float* 
   }
 }
 
-void KeyGradients::pass_key(std::int64_t row, const float* const* cos, std::int64_t first_head, std::int64_t heads,
+void RowGradients::pass_key(std::int64_t row, const float* const* cos, std::int64_t first_head, std::int64_t heads,
                             bool sums) {
   const CacheCall& cache = call_.cache;
   const Heads written = written_heads(call_.d_k);
@@ -118,7 +118,7 @@ void KeyGradients::pass_key(std::int64_t row, const float* const* cos, std::int6
   if (to != nullptr) move_heads(kernels_, scratch, d, written, to, heads, head_dim_);
 }
 
-void KeyGradients::pass_values(std::int64_t row, std::int64_t count) {
+void RowGradients::pass_values(std::int64_t row, std::int64_t count) {
   const CacheCall& cache = call_.cache;
   const Heads written = written_heads(call_.d_v);
   for (std::int64_t t = row; t < row + count; ++t) {
@@ -134,7 +134,7 @@ void KeyGradients::pass_values(std::int64_t row, std::int64_t count) {
 }
 
 // Sums of each head to those of a weight of all heads, or of one that all heads have.
-void KeyGradients::add_up(const float* of_heads, std::int64_t first_head, std::int64_t heads, double* sums) const {
+void RowGradients::add_up(const float* of_heads, std::int64_t first_head, std::int64_t heads, double* sums) const {
   const bool each_its_own = weights_of(call_) > head_dim_;
   for (std::int64_t h = 0; h < heads; ++h) {
     double* const own = each_its_own ? sums + (first_head + h) * head_dim_ : sums;
