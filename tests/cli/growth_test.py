@@ -3,7 +3,8 @@
 Each text of growing_texts.py is given to the commands in two sizes, one four times the other. Processor time may grow
 by 2.3 for each doubling; a quadratic part grows by 4. The short file is taken to cost FLOOR at least, so that what a
 busy machine adds to a few milliseconds decides nothing: at these sizes a quadratic part takes seconds. Address space is
-limited to BYTES for each byte of the files, and to what the program takes without any.
+limited to BYTES for each byte of the files, PATCHED where patches of a config are made, which repeat its dictionary, and
+to what the program takes without any.
 
 `ctest -C slow -R growth` (growth_test.py --large) takes files of 4 and 16 MiB, then of 64, in minutes.
 """
@@ -25,17 +26,18 @@ LARGEST = 63 * MIB  # with the config around it, below the limit of 64 MiB
 A_DOUBLING = 2.3
 FLOOR = 0.05  # seconds
 BYTES = 24
+PATCHED = 40
 PROGRAM = 22 * MIB  # with its libraries: 15 of address space, and what every command takes
 SECONDS = 60
 
-READ = (0, 1, 4)  # done, differs, malformed: the file was read
+READ = (0, 1, 2, 4)  # done, differs, refused for what it says, malformed: the file was read
 
 
 class Cost:
     """Of one run: seconds of processor time, and how it ended."""
 
     def __init__(self, arguments, length):
-        space = PROGRAM + BYTES * length
+        space = PROGRAM + (PATCHED if arguments[0] == "extend" or "--patch" in arguments else BYTES) * length
 
         def limit():
             resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
@@ -52,8 +54,12 @@ class Cost:
 def commands(file, other, kind):
     if kind == "safetensors":
         return {"rotate": ["rotate", "--model", "llama-3.1-8b", "--q", file, "-o", file.parent / "out.npy"]}
-    return {"inspect": ["inspect", file], "inspect --json": ["inspect", "--json", file],
-            "compare": ["compare", file, other]}
+    given = {"inspect": ["inspect", file], "inspect --json": ["inspect", "--json", file],
+             "compare": ["compare", file, other]}
+    if kind == "json":
+        given |= {"inspect --patch": ["inspect", file, "--set", "base=7", "--patch"],
+                  "extend": ["extend", file, "--to", "1e6"]}
+    return given
 
 
 def texts():

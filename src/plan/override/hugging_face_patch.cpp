@@ -254,7 +254,7 @@ class Steps {
       for (const JsonValue& member : dictionary->items()) {
         if (member.kind() == JsonKind::object) gone.push_back(member.key());
       }
-      return compact_without(*dictionary, gone);
+      return compact_without(*dictionary, std::move(gone));
     }
     return "{}";
   }

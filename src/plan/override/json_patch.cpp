@@ -9,6 +9,7 @@ namespace posenc::plan {
 namespace {
 
 using io::JsonKind;
+using io::JsonLayout;
 using io::JsonValue;
 using io::JsonWriter;
 
@@ -56,7 +57,12 @@ const PatchStep* step_for(const std::vector<Pending>& pending, std::string_view 
   return found;
 }
 
-void copy(const JsonValue& value, const std::vector<Pending>& pending, JsonWriter& json);
+// Levels of a text that have lines of their own; deeper, indentation would be longer than what it indents.
+constexpr int kLevels = 10;
+
+JsonLayout layout_at(int level) { return level < kLevels ? JsonLayout::lines : JsonLayout::line; }
+
+void copy(const JsonValue& value, const std::vector<Pending>& pending, int level, JsonWriter& json);
 
 void copy_scalar(const JsonValue& value, JsonWriter& json) {
   switch (value.kind()) {
@@ -86,8 +92,8 @@ void add_missing(const std::vector<Pending>& pending, const std::vector<std::str
   }
 }
 
-void copy_object(const JsonValue& value, const std::vector<Pending>& pending, JsonWriter& json) {
-  json.begin_object();
+void copy_object(const JsonValue& value, const std::vector<Pending>& pending, int level, JsonWriter& json) {
+  json.begin_object(layout_at(level));
   std::vector<std::string_view> there;
   for (const JsonValue& member : value.items()) {
     there.push_back(member.key());
@@ -104,18 +110,18 @@ void copy_object(const JsonValue& value, const std::vector<Pending>& pending, Js
       add_missing(inside, {}, json);
       json.end_object();
     } else {
-      copy(member, inside, json);
+      copy(member, inside, level + 1, json);
     }
   }
   add_missing(pending, there, json);
   json.end_object();
 }
 
-void copy(const JsonValue& value, const std::vector<Pending>& pending, JsonWriter& json) {
-  if (value.kind() == JsonKind::object) return copy_object(value, pending, json);
+void copy(const JsonValue& value, const std::vector<Pending>& pending, int level, JsonWriter& json) {
+  if (value.kind() == JsonKind::object) return copy_object(value, pending, level, json);
   if (value.kind() != JsonKind::array) return copy_scalar(value, json);
-  json.begin_array();
-  for (const JsonValue& entry : value.items()) copy(entry, {}, json);
+  json.begin_array(layout_at(level));
+  for (const JsonValue& entry : value.items()) copy(entry, {}, level + 1, json);
   json.end_array();
 }
 
@@ -125,7 +131,7 @@ std::string patch_text(const std::vector<PatchStep>& steps) {
   JsonWriter json;
   json.begin_array();
   for (const PatchStep& step : steps) {
-    json.begin_object(io::JsonLayout::line);
+    json.begin_object(JsonLayout::line);
     json.member("op", step.removes ? "remove" : "add");
     json.member("path", pointer_of(step.path));
     if (!step.removes) {
@@ -142,17 +148,20 @@ std::string patched(const io::JsonDocument& document, const std::vector<PatchSte
   std::vector<Pending> pending;
   for (const PatchStep& step : steps) pending.push_back({&step, 0});
   JsonWriter json;
-  copy(document.root(), pending, json);
+  copy(document.root(), pending, 0, json);
   return json.take();
 }
 
-std::string compact_without(const JsonValue& value, const std::vector<std::string_view>& names) {
-  std::vector<PatchStep> steps;
-  for (const std::string_view name : names) steps.push_back({.removes = true, .path = {std::string(name)}});
-  std::vector<Pending> pending;
-  for (const PatchStep& step : steps) pending.push_back({&step, 0});
-  JsonWriter json(io::JsonLayout::line);
-  copy(value, pending, json);
+std::string compact_without(const JsonValue& object, std::vector<std::string_view> names) {
+  std::ranges::sort(names);
+  JsonWriter json(JsonLayout::line);
+  json.begin_object();
+  for (const JsonValue& member : object.items()) {
+    if (std::ranges::binary_search(names, member.key())) continue;
+    json.key(member.key());
+    copy(member, {}, 1, json);
+  }
+  json.end_object();
   return json.take();
 }
 

@@ -21,7 +21,7 @@ std::string patch_text(const std::vector<PatchStep>& steps);
 // The document with the steps carried out: "add" of a path whose objects are missing makes them.
 std::string patched(const io::JsonDocument& document, const std::vector<PatchStep>& steps);
 
-// The value on one line, without the members of these names.
-std::string compact_without(const io::JsonValue& value, const std::vector<std::string_view>& names);
+// The object on one line, without the members of these names.
+std::string compact_without(const io::JsonValue& object, std::vector<std::string_view> names);
 
 }  // namespace posenc::plan

@@ -1,5 +1,6 @@
 // Which layers a setting is for. Where the user names none: those for which the key of that name in a config.json is.
 #include <algorithm>
+#include <set>
 
 #include "base/formatted.h"
 #include "plan/override/override.h"
@@ -76,10 +77,8 @@ const GgufArchitecture* architecture_of(const Plan& plan, std::size_t stack) {
 
 std::vector<std::size_t> chosen_stacks(const Plan& plan, const Which& which, const Assignment& first) {
   std::vector<std::size_t> chosen;
-  std::vector<std::string_view> names;
   for (std::size_t at = 0; at < plan.stacks.size(); ++at) {
     const Stack& stack = plan.stacks[at];
-    if (std::ranges::find(names, stack.name) == names.end()) names.push_back(stack.name);
     if (which.stack.empty() ? is_text(stack) : stack.name == which.stack) chosen.push_back(at);
   }
   if (chosen.empty() && which.stack.empty() && !plan.stacks.empty()) chosen.push_back(0);
@@ -95,6 +94,11 @@ std::vector<std::size_t> chosen_stacks(const Plan& plan, const Which& which, con
   }
   if (!chosen.empty()) return chosen;
   if (which.stack.empty()) refuse(first, "be for a plan that has layers", "for one that has none");
+  std::vector<std::string_view> names;  // in their order, each once
+  std::set<std::string_view> seen;
+  for (const Stack& stack : plan.stacks) {
+    if (seen.insert(stack.name).second) names.push_back(stack.name);
+  }
   refuse(
       first,
       formatted("be for layers (all, full, sliding, cross, 0-5,7) or a stack that is there ({})", joined(names, ", ")),
