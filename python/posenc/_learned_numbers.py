@@ -82,6 +82,8 @@ class LearnedNumbers:
         scored: list[Any] = list(plan.score)
         if any(scored[place].form != "relative" for place in slopes):
             return "learned slopes of columns"
+        if slopes and any(str(one) in value_text(plan) for one in (PAST, FUTURE)):
+            return f"learned slopes beside the number {PAST} or {FUTURE}"
         if not self.frequencies:
             return ""
         if plan.regions is not None:

@@ -17,7 +17,7 @@
 #include "diagnose/passed_channels.h"
 #include "diagnose/samples.h"
 #include "diagnose/slips.h"
-#include "diagnose/stored_levels.h"
+#include "diagnose/precision/stored_levels.h"
 #include "diagnose/words/explain.h"
 #include "posenc/error.h"
 

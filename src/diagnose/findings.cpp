@@ -7,7 +7,7 @@
 #include "base/formatted.h"
 #include "diagnose/axis_maps.h"
 #include "diagnose/noise.h"
-#include "diagnose/precision.h"
+#include "diagnose/precision/precision.h"
 
 namespace posenc::inline v0_2::port {
 namespace {

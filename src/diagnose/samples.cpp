@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/formatted.h"
-#include "diagnose/formats.h"
+#include "diagnose/precision/formats.h"
 #include "posenc/error.h"
 #include "reference/elements.h"
 

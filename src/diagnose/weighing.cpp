@@ -9,7 +9,7 @@
 #include "base/formatted.h"
 #include "diagnose/factors.h"
 #include "diagnose/noise.h"
-#include "diagnose/precision.h"
+#include "diagnose/precision/precision.h"
 #include "diagnose/screen.h"
 
 namespace posenc::inline v0_2::port {

@@ -163,6 +163,10 @@ def test_what_is_told_and_refused():
     columns = P.LayerPlan(**scheme_cases.SIZES, score=(P.Alibi(**ALIBI, form="column"),))
     of = posenc.torch.Layer(columns, score_weights=[{"slopes": torch.ones(HEADS)}])
     assert told(of, q, k, v) == ("composed", "the kernels take no learned slopes of columns")
+    # Numbers that stand for a call's own in the text of a layer.
+    far = P.LayerPlan(**scheme_cases.SIZES, score=(P.Alibi(**ALIBI),), mask=P.Mask(window=P.Window(past=1234567891)))
+    of = posenc.torch.Layer(far, score_weights=[{"slopes": torch.ones(HEADS)}])
+    assert told(of, q, k, v) == ("composed", "the kernels take no learned slopes beside the number 1234567891 or 1987654321")
 
 
 def test_what_nobody_sees_may_be_nan():

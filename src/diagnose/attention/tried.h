@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "diagnose/attention/made.h"
-#include "diagnose/formats.h"
+#include "diagnose/precision/formats.h"
 #include "diagnose/hypothesis.h"
 
 namespace posenc::inline v0_2::port {

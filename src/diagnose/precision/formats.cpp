@@ -1,4 +1,4 @@
-#include "diagnose/formats.h"
+#include "diagnose/precision/formats.h"
 
 #include <algorithm>
 #include <array>

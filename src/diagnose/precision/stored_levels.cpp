@@ -1,4 +1,4 @@
-#include "diagnose/stored_levels.h"
+#include "diagnose/precision/stored_levels.h"
 
 #include <algorithm>
 

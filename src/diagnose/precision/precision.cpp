@@ -1,4 +1,4 @@
-#include "diagnose/precision.h"
+#include "diagnose/precision/precision.h"
 
 #include <algorithm>
 #include <limits>
