@@ -14,7 +14,7 @@ struct FoundPrecision {
   bool coarse = false;         // all of them are coarser than float32 and than the dtype of `after`
 };
 
-FoundPrecision found_precision(const MeasuredTable& table, const Explanation& explanation);
+FoundPrecision found_precision(const MeasuredTable& measured, const Explanation& explanation);
 
 std::string_view words(Steps steps) noexcept;
 
