@@ -27,7 +27,7 @@ class ValueReader {
   explicit ValueReader(GgufReading& reading) : reading_(reading), cursor_(reading.cursor) {}
 
   void read_all() {
-    for (index_ = 0; index_ < reading_.header.key_count && !cursor_.failed(); ++index_) read_entry();
+    for (std::uint64_t n = 1; n <= reading_.header.key_count && !cursor_.failed(); ++n) read_entry(n);
     if (cursor_.failed()) return;
     if (const auto twice = names_.repeated()) {
       cursor_.fail(ErrorKind::duplicate_key, twice->second, {}, "each key once", "a key that stands twice",
@@ -36,9 +36,10 @@ class ValueReader {
   }
 
  private:
-  void read_entry() {
+  // The n-th, from 1.
+  void read_entry(std::uint64_t n) {
     const std::uint64_t offset = cursor_.position();
-    std::string key = read_key();
+    std::string key = read_key(n);
     if (cursor_.failed()) return;
     names_.add(key, offset);
     GgufValue value{.key = std::move(key)};
@@ -59,10 +60,10 @@ class ValueReader {
     return reading_.keep.model_key(key) && (model_.empty() || key.starts_with(model_));
   }
 
-  std::string read_key() {
+  std::string read_key(std::uint64_t n) {
     const std::uint64_t offset = cursor_.position();
     const std::uint64_t length =
-        reading_.length(formatted("the length of key {} of {}", index_ + 1, reading_.header.key_count));
+        reading_.length(formatted("the length of key {} of {}", n, reading_.header.key_count));
     if (cursor_.failed()) return {};
     if (length == 0 || length > kMaxGgufKeyBytes) {
       cursor_.fail(ErrorKind::bad_key, offset, {}, formatted("a key of 1 to {} bytes", kMaxGgufKeyBytes),
@@ -194,7 +195,6 @@ class ValueReader {
   ByteCursor& cursor_;
   GgufNames names_;
   std::string model_;  // "llama.", once it is known
-  std::uint64_t index_ = 0;
   std::uint64_t numbers_ = 0;     // of kept arrays
   std::uint64_t text_bytes_ = 0;  // of kept texts
 };

@@ -75,9 +75,8 @@ Counts largest_counts(std::string_view text) {
 
 // RapidJSON's handler: it calls one function per event, in the order of the text, and stops where one returns false;
 // error_ then says why. Its copy of a string is used only where escapes had to be decoded; places come from the stream.
-class TreeBuilder {
+class TreeBuilder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, TreeBuilder> {
  public:
-  using Ch = char;
   TreeBuilder(JsonTree& tree, const JsonStream& in) : tree_(tree), in_(in) {}
 
   // The stream stands behind null, true (4 letters) or false (5).
@@ -116,12 +115,8 @@ class TreeBuilder {
   }
   bool EndArray(rapidjson::SizeType) { return close(); }
 
-  // RapidJSON asks for these too; with numbers as strings it calls none.
-  bool Int(int) { return false; }
-  bool Uint(unsigned) { return false; }
-  bool Int64(std::int64_t) { return false; }
-  bool Uint64(std::uint64_t) { return false; }
-  bool Double(double) { return false; }
+  // Of a number that is not text: there is none (kParseNumbersAsStringsFlag).
+  [[noreturn]] static bool Default() { rapidjson_broken("numbers are text"); }
 
   const std::optional<FileError>& error() const { return error_; }
   std::string open_pointer() const {

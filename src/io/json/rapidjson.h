@@ -5,8 +5,8 @@
 // aborting. None is known to be reachable; one that is would break a test instead of a process.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <new>
 #include <stdexcept>
 
@@ -21,7 +21,8 @@ class RapidJsonMemory {
   void* Malloc(std::size_t size) { return size == 0 ? nullptr : ::operator new(size); }
   void* Realloc(void* old, std::size_t old_size, std::size_t size) {
     void* fresh = Malloc(size);
-    if (old != nullptr && fresh != nullptr) std::memcpy(fresh, old, old_size < size ? old_size : size);
+    // Of no bytes from or to a null pointer.
+    std::copy_n(static_cast<const char*>(old), std::min(old_size, size), static_cast<char*>(fresh));
     Free(old);
     return fresh;
   }

@@ -78,7 +78,7 @@ TensorEntry read_npy_entry(ByteCursor& cursor, bool raw16_is_bf16) {
     return entry;
   }
   entry.strides = dense_strides(entry.shape, header.fortran_order);
-  entry.offset = static_cast<std::int64_t>(header.data_at);
+  entry.offset = static_cast<std::int64_t>(cursor.position());
   entry.bytes = *bytes;
   return entry;
 }

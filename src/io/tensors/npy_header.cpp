@@ -198,9 +198,7 @@ NpyHeader read_npy_header(ByteCursor& cursor) {
   if (cursor.failed()) return {};
   const std::string text = cursor.text(static_cast<std::size_t>(length), "the header");
   if (cursor.failed()) return {};
-  NpyHeader header = DictReader(cursor, text, begin, major < 3).read();
-  header.data_at = cursor.position();
-  return header;
+  return DictReader(cursor, text, begin, major < 3).read();
 }
 
 }  // namespace posenc::io

@@ -18,17 +18,16 @@
 
 namespace posenc::io {
 
-// `descr` is as written, "<f4". Offsets are bytes of the file, for errors; data_at is where the header ends.
+// `descr` is as written, "<f4". Offsets are bytes of the file, for errors.
 struct NpyHeader {
   std::string descr;
   std::uint64_t descr_at = 0;  // byte offsets
   std::uint64_t shape_at = 0;
-  std::uint64_t data_at = 0;
   bool fortran_order = false;
   std::vector<std::int64_t> shape;
 };
 
-// On a failure the cursor says why, and the header is void.
+// The cursor then stands where the header ends. On a failure it says why, and the header is void.
 NpyHeader read_npy_header(ByteCursor& cursor);
 
 inline constexpr std::string_view kNpyEnding = ".npy";

@@ -54,7 +54,8 @@ Result<std::set<std::string>> shards_of(const JsonValue& weight_map) {
 std::optional<FileError> add_shard(OpenTensorFile& to, const JsonValue& weight_map, const std::string& name,
                                    RegularFile file) {
   const ByteSource& source = to.sources.emplace_back(std::move(file));
-  Result<TensorList> list = list_tensors(source, TensorFormat::safetensors, false);
+  ByteCursor cursor = source.cursor();
+  Result<TensorList> list = list_safetensors(cursor);
   if (!list) return list.error();
   for (TensorEntry& entry : list->tensors) {
     const Result<std::optional<JsonValue>> at = weight_map.find(entry.name);
