@@ -40,7 +40,7 @@ def _standing_in(module: nn.Module, attention: Attention, replaced: Replaced) ->
 
     def method(*args: Any, **kwargs: Any) -> Any:
         given = _by_name(signature, module, args, kwargs)
-        _refuse_unread(module, replaced, signature, given)
+        _refuse_unread(module, replaced, given)
         _refuse_dropout(module, replaced.dropouts)
         return replaced.stand_in(module, attention, given)
 
@@ -60,13 +60,10 @@ def _by_name(signature: inspect.Signature, module: nn.Module, args: Any, kwargs:
 _OF_NO_CONSEQUENCE = ("use_cache", "output_attentions", "output_hidden_states", "return_dict")
 
 
-def _refuse_unread(module: nn.Module, replaced: Replaced, signature: inspect.Signature, given: Given) -> None:
+def _refuse_unread(module: nn.Module, replaced: Replaced, given: Given) -> None:
     known = (*replaced.reads, *replaced.has_no_say, *_OF_NO_CONSEQUENCE)
     for name, value in given.items():
         if name in known or value is None or value is False:
-            continue
-        default = signature.parameters[name].default if name in signature.parameters else inspect.Parameter.empty
-        if not isinstance(value, Tensor) and value == default:
             continue
         raise NotImplementedError(
             f"[use] {type(module).__name__} must be called without {name}: posenc does not know what it would do"

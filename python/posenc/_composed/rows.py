@@ -65,7 +65,7 @@ def _packed(cu_seqlens: Tensor, tokens: int) -> tuple[Tensor, Tensor, Tensor]:
     """Of each row: its sequence, its place there, and that sequence's length."""
     rows = torch.arange(tokens, device=cu_seqlens.device)
     sequence = torch.searchsorted(cu_seqlens[1:].contiguous(), rows, right=True)
-    inside = sequence.clamp(max=max(cu_seqlens.shape[0] - 2, 0))
+    inside = sequence.clamp(max=cu_seqlens.shape[0] - 2)
     return sequence[None], (rows - cu_seqlens[inside])[None], inside[None]
 
 

@@ -40,7 +40,7 @@ def chosen(names: list[str] | None, among: list[Family] = FAMILIES) -> list[Fami
 
 def _below(x: float, steps: tuple[float, ...]) -> str:
     """Or x itself, where it is beyond all steps."""
-    return next((f"below {step:g}" for step in steps if x <= step), f"{x:.2g}")
+    return next((f"below {step:g}" for step in steps if x < step), f"{x:.2g}")
 
 
 def row(verdict: verdicts.Verdict) -> str:

@@ -27,8 +27,8 @@ class PlaceBias(SchemeModule):
         """[heads, queries, keys]; the last query stands with the last key. keys: as many as queries, if left out."""
         keys = queries if keys is None else keys
         parameter = next(iter(self.parameters()), None)
-        device = torch.device("cpu" if parameter is None and device is None else device or parameter.device)  # type: ignore[union-attr]
-        return self._matrix(queries, keys, device, dtype, 1, {})
+        own: Any = "cpu" if parameter is None else parameter.device
+        return self._matrix(queries, keys, torch.device(own if device is None else device), dtype, 1, {})
 
     def _matrix(self, queries: int, keys: int, device: Any, dtype: Any, axes: int, given: dict[str, Any]) -> Tensor:
         names = ("q_positions", "k_positions", "q_order", "k_order", "cu_seqlens_q", "cu_seqlens_k")
