@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -66,6 +69,32 @@ TEST(WriteNpy, WhatIsWrittenReadsAsTheSame) {
   backwards.data = many.data() + many.size() - 1;
   backwards.strides = {-1};
   EXPECT_EQ(round_trip(backwards), std::vector<float>(many.rbegin(), many.rend()));
+}
+
+// Calls of write(2) that this process has made; none where the system does not count them.
+std::optional<std::int64_t> writes_so_far() {
+  std::ifstream counts("/proc/self/io");
+  std::string name;
+  std::int64_t number = 0;
+  while (counts >> name >> number) {
+    if (name == "syscw:") return number;
+  }
+  return {};
+}
+
+TEST(WriteNpy, WritesADenseTensorAtOnce) {
+  if (!writes_so_far()) GTEST_SKIP() << "/proc/self/io is not there";
+  if (test::kIsBigEndian) GTEST_SKIP() << "every element is swapped";
+  const test::TemporaryFolder folder;
+  const std::vector<float> many(std::size_t{1} << 20);
+  const auto writes = [&](const ConstTensorView& view) {
+    const std::int64_t before = *writes_so_far();
+    EXPECT_TRUE(write_npy(folder.path() / "x.npy", view, {.replace = true}).ok());
+    return *writes_so_far() - before;
+  };
+  const ConstTensorView dense = tensor(many.data(), {1 << 10, 1 << 10});
+  EXPECT_EQ(writes(dense), 2);  // the header, the elements
+  EXPECT_GT(writes(transposed(dense, 0, 1)), 2);
 }
 
 TEST(WriteSafetensors, PutsWideTypesFirstAndNamesInOrder) {

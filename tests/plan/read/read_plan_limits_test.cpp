@@ -139,6 +139,21 @@ TEST(ReadPlanLimits, stacks_and_cross_attentions_share_the_layers) {
             ErrorKind::length_mismatch);
 }
 
+// Both attentions of a decoder's blocks count, and half of what they leave is for the blocks beside it.
+TEST(ReadPlanLimits, a_stack_beside_has_what_the_first_one_leaves) {
+  const std::int64_t blocks = 5 * plan::kMaxLayers / 12;
+  const std::int64_t left = plan::kMaxLayers - 2 * blocks;
+  const auto musicgen = [&](std::int64_t beside) {
+    return R"({"model_type": "musicgen", "decoder": {"model_type": "musicgen_decoder", "num_hidden_layers": )" +
+           std::to_string(blocks) + R"(}, "text_encoder": {"model_type": "t5", "num_layers": )" +
+           std::to_string(beside) + "}}";
+  };
+  EXPECT_EQ(plan_of(musicgen(left / 2)).stacks.back().layers.size(), static_cast<std::size_t>(left / 2));
+  const FileError error = error_of(musicgen(left + 1));
+  EXPECT_EQ(name(error.kind), name(ErrorKind::out_of_range));
+  EXPECT_EQ(error.path, "/text_encoder/num_layers");
+}
+
 // The widest rotations that every layer may have: `pairs` in each of two, the main one and the indexer's.
 std::string wide_with_indexers(std::int64_t pairs) {
   const std::string channels = std::to_string(2 * pairs);
