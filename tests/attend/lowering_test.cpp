@@ -140,6 +140,21 @@ TEST(Lowering, HasTablesOfWhatOccursAlone) {
   }
 }
 
+// x is at least 0: a unit that bends below, or not at all, makes no segment.
+TEST(Lowering, HasSegmentsOfFireWhereUnitsBend) {
+  SchemeCall call(named("FIRE"), of_length(2), Places::by_order, kSeed);
+  Tensor weight = zeros({6, 1});
+  Tensor bias = zeros({6});
+  weight.values = {2.0, -1.0, 0.0, 0.0, 1.0, 1.0};
+  bias.values = {-1.0, 3.0, 1.0, -1.0, 1.0, 0.0};
+  const Tensor out = zeros({kHeads, 6});
+  auto& fire = std::get<FireWeights>(call.weights.score.front());
+  fire.hidden = {.weight = weight, .bias = bias};
+  fire.out.weight = out;
+  const math::Lowered made = lowered(call);
+  EXPECT_EQ(std::get<math::Knots>(made.terms.front()).edges, (std::vector<double>{0.5, 3.0}));
+}
+
 // What ends in a bucket needs no table of the distances beyond it.
 TEST(Lowering, EndsTablesWhereBucketsEnd) {
   const std::vector<std::int64_t> far_apart{0, std::int64_t{1} << 40, 7, -(std::int64_t{1} << 40)};

@@ -28,10 +28,8 @@ bool covers(std::string_view places, std::size_t place) {
   const char* const end = places.data() + places.size();
   while (at < end) {
     std::size_t first = 0;
-    const auto [stopped, error] = std::from_chars(at, end, first);
-    if (error != std::errc{}) return false;
+    at = std::from_chars(at, end, first).ptr;
     std::size_t last = first;
-    at = stopped;
     if (at < end && *at == '-') at = std::from_chars(at + 1, end, last).ptr;
     if (first <= place && place <= last) return true;
     if (at < end) ++at;
