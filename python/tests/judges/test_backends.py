@@ -94,7 +94,7 @@ def test_the_kernel_serves_what_is_trained():
 
 FLEX_AT = {
     "no positions": [0, 3],
-    "alibi": [1],
+    "alibi": [1, 12],
     "alibi column": [12],
     "t5": [8],
     "t5 both ways": [5],

@@ -11,7 +11,10 @@ import pytest
 import torch
 
 import bounds
+import posenc
+from posenc.conformance import verdicts
 from posenc.conformance.families import FAMILIES
+from posenc.distributed import _context_parallel
 from ranks import shared_tables
 from ranks.models import alone
 from ranks.pool import Pool
@@ -75,6 +78,17 @@ def test_ranks_are_one(pool, ranks, kind, mode, batch, ends, dealing, backend):
         assert one["same"] and one["left"] == [] and len(one["changed"]) == 2
         assert worst(kind, batch, ends, one["made"]) <= 4
     assert all(torch.equal(said[0]["made"][name], one["made"][name]) for one in said[1:] for name in one["made"])
+
+
+def test_axes_of_positions_are_those_of_the_rotation():
+    """A number for each token has none."""
+    plan = posenc.read_plan(next(of for of in FAMILIES if of.title == "llama").model().config)
+
+    def along(*names):
+        of_pair = lambda rope: posenc.axial_axes(names, rope.dim // 2)
+        return _context_parallel._axes(verdicts._with_ropes(plan, lambda rope: rope.replace(axes=of_pair(rope))))
+
+    assert [_context_parallel._axes(plan), along("one"), along("h", "w")] == [0, 0, 2]
 
 
 # Decoders of posenc.conformance, each of which gives the same on ranks or says why not. What one rounding is to their loss is

@@ -1,10 +1,12 @@
 """python -m posenc.conformance, and the page that has what it prints."""
 
 import dataclasses
+import io
 import json
 import os
 import pathlib
 import re
+import sys
 
 import pytest
 
@@ -32,6 +34,26 @@ def test_a_table(capsys):
     assert lines[:2] == table.HEAD.splitlines()
     assert [ROW.match(line)[1] for line in lines[2:4]] == ["llama, yarn", "t5"]
     assert lines[4:] == ["", table.counted(table.chosen(["llama, yarn", "t5"]))]
+
+
+def test_a_row_is_printed_once_it_is_known(monkeypatch):
+    """A reader at the other end of a pipe waits for no family but the next."""
+    pipe = io.BytesIO()
+    shown = []
+
+    def judge(family):
+        shown.append(len(ROW.findall(pipe.getvalue().decode())))
+        return llama
+
+    (llama,) = (verdicts.judge(family) for family in FAMILIES if family.title == "llama")
+    monkeypatch.setattr(verdicts, "judge", judge)
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(pipe))
+    assert command.main(["--family", "llama, yarn", "--family", "t5"]) == 0
+    assert shown == [0, 1]
+
+
+def test_below_a_step_is_below_it():
+    assert [table._below(x, (0.5, 1.0)) for x in (0.499, 0.5, 0.999, 1.0)] == ["below 0.5", "below 1", "below 1", "1"]
 
 
 def test_json(capsys):

@@ -5,11 +5,21 @@ import functools
 import json
 import os
 import pathlib
+import types
 
 import posenc
 import pytest
+import torch
 import transformers
-from posenc.conformance import sweep, sweep_described, sweep_layer, sweep_table, sweep_type, sweep_varied
+from posenc.conformance import (
+    sweep,
+    sweep_described,
+    sweep_layer,
+    sweep_steps,
+    sweep_table,
+    sweep_type,
+    sweep_varied,
+)
 from posenc.conformance import verdicts as families
 from posenc.conformance.sweep_sample import SAMPLE
 
@@ -185,6 +195,20 @@ def test_a_wrong_plan_is_seen(of):
 def test_a_class_is_described(model_type, keys, said):
     (group,) = sweep_type.judge(model_type, keys).runs.groups
     assert said in sweep_described.described(group)
+
+
+def test_a_window_is_left_to_the_cache_where_the_mask_is_causal_alone():
+    model = torch.nn.Module()
+    model.config = transformers.MistralConfig(sliding_window=3, num_hidden_layers=1)
+
+    def leaves(mask):
+        event = types.SimpleNamespace(scores=torch.where(mask, 0.0, -torch.inf)[None, None])
+        return sweep_steps.leaves_window_to_cache(model, [event])
+
+    causal = torch.ones(6, 6, dtype=torch.bool).tril()
+    assert leaves(causal) and not leaves(causal.triu(-2)) and not leaves(causal[:, :5]) and not leaves(causal | causal.T)
+    model.config.sliding_window = None
+    assert not leaves(causal)
 
 
 # ---- one key at a time ----

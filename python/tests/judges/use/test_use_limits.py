@@ -312,6 +312,21 @@ def test_tables_of_angles_that_the_configuration_does_not_have_are_refused(title
             pass
 
 
+def test_tables_are_compared_as_closely_as_they_are_kept():
+    """2^-8 is a rounding of bfloat16, and a mistake in float32."""
+    model = BY_TITLE["gptj"].model()
+    kept = [module for module in model.modules() if hasattr(module, "embed_positions")]
+    for module in kept:
+        module.embed_positions = module.embed_positions * (1 + 2.0**-8)
+    with pytest.raises(ValueError, match="the table of angles of .* must be that of the model's configuration"):
+        with use(model):
+            pass
+    for module in kept:
+        module.embed_positions = module.embed_positions.bfloat16()
+    with use(model):
+        pass
+
+
 # ---- keys of a configuration that its class does not read ----
 
 
