@@ -4,10 +4,12 @@
 #include <mpi.h>
 
 #include <cstdint>
-#include <functional>
+#include <exception>
 #include <span>
 #include <string_view>
 
+#include "communicator.h"
+#include "posenc/attention.h"
 #include "posenc/distributed/shard.h"
 #include "posenc/plan.h"
 #include "posenc/tensor.h"
@@ -17,6 +19,8 @@ namespace posenc::mpi_library {
 // FNV-1a, 64 bits.
 class Digest {
  public:
+  // Begins with the name of the call: a rank that calls another one is refused too.
+  explicit Digest(std::string_view where) { add(where); }
   void add(std::string_view bytes);
   template <typename T>
   void add_numbers(std::span<const T> numbers) {
@@ -26,29 +30,46 @@ class Digest {
   // Shape, dtype and every bit, of rank 3 with its channels adjacent.
   void add_tensor(const ConstTensorView& x);
   void add_sharding(const Sharding& sharding);
-  void add_layer(const LayerPlan& layer);
+  // The plan, and which weights it has, of which shapes; not their numbers.
+  void add_layer(const LayerPlan& layer, const LayerWeights& weights);
   std::int64_t value() const { return static_cast<std::int64_t>(state_); }
 
  private:
   std::uint64_t state_ = 14695981039346656037U;  // FNV's offset basis
 };
 
-// Calls check(), which throws for what this rank refuses, else gives a digest of what it was given. Throws on all ranks
-// where one of them has thrown, this one its own exception, or where digests differ.
-void agree(MPI_Comm comm, const char* where, const std::function<std::int64_t()>& check);
+// What a rank has thrown while it computed. Its messages go on, so that no other waits for what never comes; at the end
+// all ranks throw.
+class Failure {
+ public:
+  template <typename Compute>
+  void attempt(const Compute& compute) {
+    if (thrown_) return;
+    try {
+      compute();
+    } catch (...) {  // memory that is not there too, or the others would wait
+      thrown_ = std::current_exception();
+    }
+  }
+  const std::exception_ptr& thrown() const { return thrown_; }
+  // Throws on all ranks where any has failed, this one its own exception.
+  void settle(MPI_Comm comm, const char* where) const;
 
-// Throws Error for a tensor that is not of that shape, has no memory, or whose last axis is not adjacent; of heads, for
-// one of f64 too.
-void check_shape(const char* where, const char* field, const ConstTensorView& x, std::span<const std::int64_t> shape);
-void check_heads(const char* where, const char* field, const ConstTensorView& x, std::span<const std::int64_t> shape);
-// out and lse of so many queries; lse may be omitted.
-void check_written(const char* where, const LayerPlan& layer, const TensorView& out, const TensorView& lse,
-                   std::int64_t queries);
+ private:
+  std::exception_ptr thrown_;
+};
 
-// What a call of MPI answered. With MPI_ERRORS_ARE_FATAL, the default, it has ended the job before.
-void require(const char* where, int answer);
+// Throws on all ranks where one of them has refused, this one its own exception, or where digests differ.
+void compare(MPI_Comm comm, const char* where, const Failure& refused, std::int64_t digest);
 
-int rank_of(MPI_Comm comm);
-int ranks_of(MPI_Comm comm);
+// check() throws for what this rank refuses, else gives a digest of what it was given, which all must have alike. What
+// may fail on one rank alone, memory too, belongs there: no message has gone before. Nothing here takes memory.
+template <typename Check>
+void agree(MPI_Comm comm, const char* where, const Check& check) {
+  std::int64_t digest = 0;
+  Failure refused;
+  refused.attempt([&] { digest = check(); });
+  compare(comm, where, refused, digest);
+}
 
 }  // namespace posenc::mpi_library

@@ -1,101 +1,114 @@
 #include "returning.h"
 
 #include <algorithm>
-#include <cstddef>
+#include <utility>
 
 namespace posenc::mpi_library {
 namespace {
 
 constexpr int kGradients = 7003;
-constexpr std::int64_t kAtATime = 2;
 
 }  // namespace
 
 Returning::Returning(const RingCall& call, const Schedule& schedule, std::vector<GradientRows> own)
-    : call_(call), own_(std::move(own)) {
-  for (const std::vector<std::int64_t>& turn : schedule.turns) {
-    const auto add_from = [&](int from) {
-      const std::int64_t p = turn[index(from)];
-      if (p < 0 || schedule.pieces[index(p)].owner != call.rank) return;
-      awaited_.push_back({.piece = &schedule.pieces[index(p)], .from = from});
-    };
-    add_from(call.rank);
-    for (int from = 0; from < call.ranks; ++from) {
-      if (from != call.rank) add_from(from);
-    }
+    : call_(call),
+      taken_(schedule.taken),
+      own_(std::move(own)),
+      piece_rows_(schedule.piece_rows),
+      leaving_(own_.size()) {
+  for (const GradientRows& one : own_) {
+    types_.emplace_back(one.row_bytes());
+    room_floats_ += piece_rows_ * one.width;
   }
+  memory_.resize(index(kRooms * room_floats_));
+  for (std::int64_t n = 0; n < kComing; ++n) coming_.emplace_back(own_.size());
+}
+
+void Returning::start() {
+  for (const GradientRows& one : own_) std::fill_n(one.data, call_.k_rows() * one.width, 0.0F);
   ask();
 }
 
-OfKeys Returning::room(const Piece& piece) const {
-  OfKeys out;
-  for (const GradientRows& one : own_) out.tensors.emplace_back(index(piece.count() * one.width));
+OfKeys Returning::of_own(const Piece& piece) const {
+  OfKeys out{};
+  for (std::size_t n = 0; n < own_.size(); ++n) out[n] = own_[n].data + piece.first * own_[n].width;
   return out;
 }
 
+OfKeys Returning::of_room(std::int64_t room) {
+  OfKeys out{};
+  float* next = memory_.data() + room * room_floats_;
+  for (std::size_t n = 0; n < own_.size(); ++n) {
+    out[n] = next;
+    next += piece_rows_ * own_[n].width;
+  }
+  return out;
+}
+
+OfKeys Returning::room(const Piece& piece) {
+  return piece.owner == call_.rank ? of_own(piece) : of_room(kMade + given_ % 2);
+}
+
+void Returning::add(const OfKeys& from, const OfKeys& to, std::int64_t count) const {
+  for (std::size_t n = 0; n < own_.size(); ++n) {
+    for (std::int64_t at = 0; at < count * own_[n].width; ++at) to[n][at] += from[n][at];
+  }
+}
+
 void Returning::ask() {
-  std::int64_t asked = 0;
-  for (Awaited& one : awaited_) {
-    if (one.from == call_.rank) continue;
-    if (asked++ == kAtATime) return;
-    if (one.is_asked) continue;
-    one.is_asked = true;
-    one.gradients = room(*one.piece);
+  for (; next_asked_ < taken_.size(); ++next_asked_) {
+    if (is_own(next_asked_)) continue;
+    if (asked_ - added_ == kComing) return;
+    const Taking& one = taken_[next_asked_];
+    const std::int64_t room = asked_++ % kComing;
+    const OfKeys to = of_room(room);
     for (std::size_t n = 0; n < own_.size(); ++n) {
-      const RowType type(own_[n].row_bytes());
-      require(call_.where,
-              MPI_Irecv(one.gradients.tensors[n].data(), static_cast<int>(one.piece->count()), type.type, one.from,
-                        kGradients, call_.comm, &one.gradients.requests.all.emplace_back(MPI_REQUEST_NULL)));
+      require(call_.where, MPI_Irecv(to[n], static_cast<int>(one.piece.count), types_[n].type, one.rank, kGradients,
+                                     call_.comm, coming_[index(room)].next()));
     }
   }
 }
 
-void Returning::add(const Awaited& one) {
-  for (std::size_t n = 0; n < own_.size(); ++n) {
-    float* const to = own_[n].data + one.piece->first * own_[n].width;
-    const std::vector<float>& more = one.gradients.tensors[n];
-    for (std::size_t at = 0; at < more.size(); ++at) to[at] += more[at];
-  }
-}
-
-void Returning::give(const Piece& piece, OfKeys made) {
+void Returning::give(const Piece& piece) {
   if (piece.owner == call_.rank) {
-    const auto own =
-        std::ranges::find_if(awaited_, [&](const Awaited& one) { return one.from == call_.rank && !one.is_here; });
-    own->gradients = std::move(made);
-    own->is_here = true;
+    ++own_to_add_;
     advance();
     return;
   }
   wait_for_leaving();
-  leaving_ = std::move(made);
+  const OfKeys made = room(piece);
   for (std::size_t n = 0; n < own_.size(); ++n) {
-    const RowType type(own_[n].row_bytes());
-    require(call_.where, MPI_Isend(leaving_.tensors[n].data(), static_cast<int>(piece.count()), type.type, piece.owner,
-                                   kGradients, call_.comm, &leaving_.requests.all.emplace_back(MPI_REQUEST_NULL)));
-    sent += piece.count() * own_[n].row_bytes();
+    require(call_.where, MPI_Isend(made[n], static_cast<int>(piece.count), types_[n].type, piece.owner, kGradients,
+                                   call_.comm, leaving_.next()));
+    sent += piece.count * own_[n].row_bytes();
   }
+  ++given_;
 }
 
 void Returning::advance() {
-  while (!awaited_.empty()) {
-    Awaited& first = awaited_.front();
-    const bool is_here = first.from == call_.rank ? first.is_here : first.gradients.requests.are_done(call_.where);
-    if (!is_here) return;
-    add(first);
-    awaited_.pop_front();
+  for (; next_ < taken_.size(); ++next_) {
+    if (is_own(next_)) {
+      if (own_to_add_ == 0) return;
+      --own_to_add_;
+      continue;
+    }
+    const std::int64_t room = added_ % kComing;
+    if (!coming_[index(room)].are_done(call_.where)) return;
+    coming_[index(room)].wait();
+    add(of_room(room), of_own(taken_[next_].piece), taken_[next_].piece.count);
+    ++added_;
     ask();
   }
 }
 
 // Another's may leave only once this rank has taken what that one sends.
 void Returning::wait_for_leaving() {
-  while (!leaving_.requests.are_done(call_.where)) advance();
-  leaving_ = {};
+  while (!leaving_.are_done(call_.where)) advance();
+  leaving_.wait();
 }
 
 void Returning::finish() {
-  while (!awaited_.empty()) advance();
+  while (next_ < taken_.size()) advance();
   wait_for_leaving();
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -10,7 +11,8 @@
 namespace posenc::mpi_library {
 namespace {
 
-constexpr std::int64_t kMostParts = 4;  // of the last block
+constexpr std::int64_t kOfBlock = 8;        // results of so large a part of a block are made at a time
+constexpr std::int64_t kLeastQueries = 64;  // and of so many rows at least: a tile
 
 bool sums_along_keys(const ScoreTerm& term) {
   return std::holds_alternative<ContextualPosition>(term) || std::holds_alternative<ForgetGate>(term);
@@ -25,102 +27,59 @@ bool is_dense(const ConstTensorView& x) {
   return true;
 }
 
-// Rows first .. end - 1 of what a rank has.
-Shard rows_of(const Shard& whole, std::int64_t first, std::int64_t end) {
-  Shard out{.rows = {whole.rows.begin() + first, whole.rows.begin() + end},
-            .order = {whole.order.begin() + first, whole.order.begin() + end},
-            .documents = {whole.documents.begin() + first, whole.documents.begin() + end}};
-  for (const std::int32_t cut : whole.cu_seqlens) {
-    out.cu_seqlens.push_back(static_cast<std::int32_t>(std::clamp<std::int64_t>(cut - first, 0, end - first)));
-  }
-  const auto rows = std::ssize(whole.rows);
-  for (std::int64_t axis = 0; axis * rows < std::ssize(whole.positions); ++axis) {
-    const auto from = whole.positions.begin() + axis * rows;
-    out.positions.insert(out.positions.end(), from + first, from + end);
-  }
-  return out;
-}
-
-// Whether lists of a rank's rows are as long as these, as shard() makes them.
+// Whether lists of a rank's rows are as shard() makes them.
 bool is_whole(const Sharding& of, const Shard& one) {
   const auto rows = std::ssize(one.rows);
-  return std::ssize(one.order) == rows && std::ssize(one.documents) == rows &&
-         std::ssize(one.positions) == of.axes * rows && of.documents >= 0 &&
-         std::ssize(one.cu_seqlens) == of.documents + 1 && one.cu_seqlens.front() == 0 &&
-         one.cu_seqlens.back() == rows && std::ranges::is_sorted(one.cu_seqlens);
+  if (std::ssize(one.order) != rows || std::ssize(one.documents) != rows || of.documents < 0 || of.axes < 0 ||
+      std::ssize(one.positions) != of.axes * rows || std::ssize(one.cu_seqlens) != of.documents + 1 ||
+      one.cu_seqlens.front() != 0 || one.cu_seqlens.back() != rows || !std::ranges::is_sorted(one.cu_seqlens)) {
+    return false;
+  }
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t token = one.rows[index(row)];
+    const std::int64_t document = one.documents[index(row)];
+    if (token < 0 || token >= of.tokens || (row > 0 && token <= one.rows[index(row - 1)])) return false;
+    if (document < 0 || document >= of.documents) return false;
+    if (row < one.cu_seqlens[index(document)] || row >= one.cu_seqlens[index(document + 1)]) return false;
+  }
+  return true;
+}
+
+// Whether each token has one rank; of ranks that are whole.
+bool has_all_tokens(const Sharding& of) {
+  std::int64_t rows = 0;
+  for (const Shard& one : of.ranks) rows += std::ssize(one.rows);
+  if (rows != of.tokens) return false;
+  std::vector<char> is_met(index(of.tokens));
+  for (const Shard& one : of.ranks) {
+    for (const std::int64_t row : one.rows) {
+      if (std::exchange(is_met[index(row)], 1) != 0) return false;
+    }
+  }
+  return true;
+}
+
+// Of floats that lie one after another.
+bool is_finite(const ConstTensorView& x) {
+  const std::int64_t bytes = x.shape[0] * row_bytes(x);
+  const std::span numbers(static_cast<const float*>(x.data), index(bytes) / sizeof(float));
+  return std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); });
 }
 
 }  // namespace
 
-Schedule::Schedule(const RingCall& call, bool is_backward) {
-  if (call.in_runs()) {
-    in_runs(call, is_backward);
-  } else {
-    in_blocks(call);
+void RowInputs::place(const Shard& of, std::int64_t first, std::int64_t count) {
+  order = std::span(of.order).subspan(index(first), index(count));
+  cu_seqlens.clear();
+  for (const std::int32_t cut : of.cu_seqlens) {
+    cu_seqlens.push_back(static_cast<std::int32_t>(std::clamp<std::int64_t>(cut - first, 0, count)));
   }
-}
-
-void Schedule::in_runs(const RingCall& call, bool is_backward) {
-  ShardRuns made = runs_of(call.keys);
-  runs = std::move(made.runs);
-  std::vector<std::int64_t> taken(call.keys.ranks.size());
-  for (std::size_t n = 0; n < made.owners.size(); ++n) {
-    std::int64_t& first = taken[index(made.owners[n])];
-    pieces.push_back({static_cast<int>(made.owners[n]), first, &runs.ranks[n], n});
-    first += pieces.back().count();
+  positions.clear();
+  const auto rows = std::ssize(of.order);
+  for (std::int64_t axis = 0; axis * rows < std::ssize(of.positions); ++axis) {
+    const auto from = of.positions.begin() + axis * rows + first;
+    positions.insert(positions.end(), from, from + count);
   }
-  const ShardWork work = shard_work(call.queries, runs, call.layer.mask, call.inputs.prefix);
-  for (std::int64_t p = 0; p < std::ssize(pieces); ++p) {
-    turns.emplace_back();
-    for (std::int64_t r = 0; r < call.ranks; ++r) turns.back().push_back(work.pairs_of(r, p) > 0 ? p : -1);
-  }
-  if (!is_backward) std::ranges::reverse(turns);
-}
-
-void Schedule::in_blocks(const RingCall& call) {
-  const std::int64_t ranks = call.ranks;
-  for (std::size_t r = 0; r < call.keys.ranks.size(); ++r) {
-    pieces.push_back({static_cast<int>(r), 0, &call.keys.ranks[r], r});
-  }
-  const ShardWork work = shard_work(call.queries, call.keys, call.layer.mask, call.inputs.prefix);
-  std::vector<std::vector<std::int64_t>> of_pieces(pieces.size());
-  for (std::int64_t r = 0; r < ranks; ++r) {
-    std::vector<std::int64_t> taken;
-    for (std::int64_t s = 0; s < ranks; ++s) {
-      const std::int64_t p = (r - s + ranks) % ranks;
-      if (work.pairs_of(r, p) > 0) taken.push_back(p);
-    }
-    if (!taken.empty() && taken.back() != r) {
-      std::vector<std::int64_t>& last = of_pieces[index(taken.back())];
-      if (last.empty()) last = cut(taken.back(), call.part_rows);
-      taken.pop_back();
-      taken.insert(taken.end(), last.begin(), last.end());
-    }
-    if (taken.size() > turns.size()) turns.resize(taken.size(), std::vector<std::int64_t>(index(ranks), -1));
-    for (std::size_t t = 0; t < taken.size(); ++t) turns[t][index(r)] = taken[t];
-  }
-}
-
-std::vector<std::int64_t> Schedule::cut(std::int64_t p, std::int64_t part_rows) {
-  const Piece whole = pieces[index(p)];
-  const std::int64_t count = std::clamp<std::int64_t>(whole.count() / part_rows, 1, kMostParts);
-  std::vector<std::int64_t> out;
-  for (std::int64_t n = 0; n < count; ++n) {
-    const std::int64_t first = whole.count() * n / count;
-    const std::int64_t end = whole.count() * (n + 1) / count;
-    parts.push_back(rows_of(*whole.rows, first, end));
-    out.push_back(std::ssize(pieces));
-    pieces.push_back({whole.owner, first, &parts.back(), whole.block});
-  }
-  return out;
-}
-
-std::vector<std::int64_t> Schedule::of_rank(int rank) const {
-  std::vector<std::int64_t> out;
-  for (const std::vector<std::int64_t>& turn : turns) {
-    if (turn[index(rank)] >= 0) out.push_back(turn[index(rank)]);
-  }
-  return out;
 }
 
 std::int64_t row_bytes(const ConstTensorView& x) {
@@ -130,12 +89,6 @@ std::int64_t row_bytes(const ConstTensorView& x) {
 }
 
 std::int64_t RingCall::sums() const { return std::ranges::count_if(layer.score, sums_along_keys); }
-
-std::vector<std::int64_t> RingCall::carry_shape() const {
-  std::vector<std::int64_t> out{q_rows(), layer.heads};
-  if (sums() > 1) out.insert(out.begin(), sums());
-  return out;
-}
 
 bool RingCall::has_segments() const {
   return std::ranges::any_of(weights.score, [](const ScoreWeights& one) {
@@ -166,9 +119,11 @@ void RingCall::check(Digest& digest) const {
     const auto broken =
         std::ranges::find_if(of->ranks, [&sharding = *of](const Shard& one) { return !is_whole(sharding, one); });
     if (broken != of->ranks.end()) {
-      refuse(field, "have an order, a document and positions of each row, and cu_seqlens from 0 to their count",
+      refuse(field,
+             "have rows that ascend, an order, a document and positions of each, and cu_seqlens from 0 to their count",
              "otherwise of rank " + std::to_string(broken - of->ranks.begin()));
     }
+    if (!has_all_tokens(*of)) refuse(field, "give each token to one rank", "otherwise");
   }
   for (const auto& [field, size] : {std::pair{"layer.heads", layer.heads},
                                     {"layer.kv_heads", layer.kv_heads},
@@ -198,6 +153,10 @@ void RingCall::check(Digest& digest) const {
     check_rows("log_forget", inputs.log_forget, 2, k_rows());
     if (inputs.log_forget.dtype != DType::f32)
       refuse("log_forget", "be f32", std::string(name(inputs.log_forget.dtype)));
+    check_shape(where, "log_forget", inputs.log_forget, std::array{k_rows(), layer.heads});
+    if (!is_finite(inputs.log_forget)) {
+      refuse("log_forget", "be finite, for sums from the start of the sequence", "NaN or infinite");
+    }
   }
   if (has_segments() && std::ssize(inputs.q_segments) != q_rows()) {
     refuse("q_segments", "be of the " + std::to_string(q_rows()) + " rows of the rank's queries",
@@ -207,7 +166,7 @@ void RingCall::check(Digest& digest) const {
     refuse("k_segments", "be of the " + std::to_string(k_rows()) + " rows of the rank's keys",
            "of " + std::to_string(inputs.k_segments.size()));
   }
-  digest.add_layer(layer);
+  digest.add_layer(layer, weights);
   digest.add_sharding(queries);
   digest.add_sharding(keys);
   for (const DType dtype : {q.dtype, k.dtype, v.dtype}) digest.add_number(static_cast<std::int64_t>(dtype));
@@ -218,8 +177,20 @@ void RingCall::check(Digest& digest) const {
                     (has_segments() ? 8 : 0));
 }
 
-LayerInputs RingCall::inputs_of(const Shard& of_keys) const {
-  const Shard& of_queries = own_queries();
+std::int64_t RingCall::largest_block() const {
+  std::int64_t out = 0;
+  for (const Shard& one : keys.ranks) out = std::max<std::int64_t>(out, std::ssize(one.rows));
+  return out;
+}
+
+std::int64_t RingCall::rows_at_a_time() const {
+  const std::int64_t block = largest_block() * (row_bytes(k) + row_bytes(v));
+  const std::int64_t of_query = layer.heads * std::max(layer.head_dim, layer.value_dim) * std::int64_t{sizeof(float)};
+  const std::int64_t least = std::min(kLeastQueries, part_rows);
+  return std::min(std::max(block / kOfBlock / of_query, least), std::max<std::int64_t>(q_rows(), 1));
+}
+
+LayerInputs RingCall::inputs_of(const RowInputs& of_queries, std::int64_t first_query, const RowInputs& of_keys) const {
   LayerInputs out = inputs;
   out.q_order = of_queries.order;
   out.k_order = of_keys.order;
@@ -229,6 +200,7 @@ LayerInputs RingCall::inputs_of(const Shard& of_keys) const {
     out.cu_seqlens_q = of_queries.cu_seqlens;
     out.cu_seqlens_k = of_keys.cu_seqlens;
   }
+  if (has_segments()) out.q_segments = inputs.q_segments.subspan(index(first_query), of_queries.order.size());
   return out;
 }
 

@@ -1,15 +1,18 @@
-// What both passes of a ring are given, checked; and which pieces of the keys which rank needs, in which order.
+// What both passes of a ring are given, checked, and cut into rows.
 #pragma once
 
 #include <mpi.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <span>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "agreement.h"
+#include "check_tensors.h"
 #include "posenc/attention.h"
 #include "posenc/distributed/shard.h"
 #include "posenc/plan.h"
@@ -19,41 +22,26 @@ namespace posenc::mpi_library {
 
 inline std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-// Rows of one owner that travel together.
-struct Piece {
-  int owner = 0;
-  std::int64_t first = 0;  // among the owner's rows
-  const Shard* rows = nullptr;
-  std::size_t block = 0;  // pieces of one are asked for together
-  std::int64_t count() const { return std::ssize(rows->rows); }
-};
-
-struct RingCall;
-
-// Rank r takes the keys of rank r, r - 1 and so on; the last that it needs in parts, so that where sending takes
-// longer, what is still to be computed when all has come is a part. Of schemes that sum along the keys, runs of
-// neighbouring rows: forward from the last to the first, back from the first to the last.
-struct Schedule {
-  Sharding runs{};
-  std::deque<Shard> parts{};
-  std::vector<Piece> pieces{};
-  std::vector<std::vector<std::int64_t>> turns{};  // [turn][rank]: a piece, or -1
-
-  Schedule(const RingCall& call, bool is_backward);
-  Schedule(const Schedule&) = delete;
-  Schedule& operator=(const Schedule&) = delete;
-
-  // Those that a rank needs, in order.
-  std::vector<std::int64_t> of_rank(int rank) const;
-
- private:
-  void in_runs(const RingCall& call, bool is_backward);
-  void in_blocks(const RingCall& call);
-  // Numbers of the parts of a piece.
-  std::vector<std::int64_t> cut(std::int64_t p, std::int64_t part_rows);
-};
-
 std::int64_t row_bytes(const ConstTensorView& x);
+
+// Rows first .. first + count - 1 along an axis.
+template <typename Pointer>
+BasicTensorView<Pointer> rows_of(BasicTensorView<Pointer> x, std::int64_t first, std::int64_t count, int axis = 0) {
+  if (x.empty()) return x;
+  using Bytes = std::conditional_t<std::is_const_v<std::remove_pointer_t<Pointer>>, const std::byte*, std::byte*>;
+  x.data = static_cast<Bytes>(x.data) + first * x.strides[index(axis)] * bytes_of(x.dtype);
+  x.shape[index(axis)] = count;
+  return x;
+}
+
+// What a call is told of some neighbouring rows of a shard: views, and copies of what is another in a part.
+struct RowInputs {
+  void place(const Shard& of, std::int64_t first, std::int64_t count);
+
+  std::span<const std::int64_t> order{};
+  std::vector<std::int32_t> cu_seqlens{};
+  std::vector<double> positions{};  // [axes, rows]
+};
 
 // The rank's part of a call.
 struct RingCall {
@@ -72,15 +60,23 @@ struct RingCall {
   // How many schemes of the layer sum along the keys; where there are any, keys come in runs, with a carry of each.
   std::int64_t sums() const;
   bool in_runs() const { return sums() > 0; }
-  // As AttendArgs::carry has them, of numbers one after another.
-  std::vector<std::int64_t> carry_shape() const;
+  // Carries of all queries, one after another in memory; of some of them as AttendArgs::carry has them.
   std::int64_t carry_size() const { return sums() * q_rows() * layer.heads; }
+  template <typename Float>
+  auto carry_of(Float* all, std::int64_t first, std::int64_t count) const {
+    if (sums() > 1) return rows_of(tensor(all, DType::f32, {sums(), q_rows(), layer.heads}), first, count, 1);
+    return rows_of(tensor(all, DType::f32, {q_rows(), layer.heads}), first, count);
+  }
   // Whether segments of keys travel: by the weights, since a rank may have no rows.
   bool has_segments() const;
   const Shard& own_queries() const { return queries.ranks[index(rank)]; }
   const Shard& own_keys() const { return keys.ranks[index(rank)]; }
   std::int64_t q_rows() const { return std::ssize(own_queries().rows); }
   std::int64_t k_rows() const { return std::ssize(own_keys().rows); }
+  std::int64_t largest_block() const;  // rows of keys of the rank that has most
+  // Beside the first piece of keys, which is computed at once, results of so many queries at a time are made and
+  // merged: of an eighth of a block, in f32.
+  std::int64_t rows_at_a_time() const;
 
   [[noreturn]] void refuse(const char* field, std::string must, std::string is) const;
   // Of this rank's rows, one after another in memory.
@@ -88,9 +84,9 @@ struct RingCall {
   // Throws Error for what this rank refuses; what all must have alike goes into the digest.
   void check(Digest& digest) const;
 
-  // Of a part: q_order and so on of the rank's queries, k_order and so on of the piece; gates and segments are set by
-  // whoever has them.
-  LayerInputs inputs_of(const Shard& of_keys) const;
+  // Orders, positions and documents of a part's queries and keys, and the segments of its queries; gates and segments
+  // of keys are set by whoever has them.
+  LayerInputs inputs_of(const RowInputs& of_queries, std::int64_t first_query, const RowInputs& of_keys) const;
 };
 
 // Of RingArgs or RingBackwardArgs, which must stay.
@@ -98,7 +94,7 @@ template <typename Args>
 RingCall ring_call(MPI_Comm comm, const char* where, const LayerPlan& layer, const Args& args) {
   static const Sharding none;
   const Sharding& queries = args.sharding == nullptr ? none : *args.sharding;
-  return {.comm = comm,
+  return {.comm = own_communicator(where, comm),
           .where = where,
           .layer = layer,
           .queries = queries,

@@ -1,17 +1,17 @@
-// What goes round: keys, values, gates and segments of a piece to all that need it, and gradients of them back to its
-// owner. All is posted before it is needed; nothing is freed that MPI still reads or writes, whatever is thrown.
+// Keys, values, gates and segments of a piece, on their way to all that need it. A piece is asked for before it is
+// needed; nothing is freed that MPI still reads or writes, whatever is thrown.
 #pragma once
 
 #include <mpi.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <exception>
+#include <deque>
 #include <functional>
-#include <utility>
 #include <vector>
 
 #include "ring_call.h"
+#include "schedule.h"
 
 namespace posenc::mpi_library {
 
@@ -26,33 +26,41 @@ class RowType {
   MPI_Datatype type = MPI_DATATYPE_NULL;
 };
 
-// Waited for at the end, if not before.
-struct Requests {
-  std::vector<MPI_Request> all{};
-
-  Requests() = default;
-  Requests(Requests&& other) noexcept : all(std::exchange(other.all, {})) {}
-  Requests& operator=(Requests&& other) noexcept;
+// At most as many at a time as it was made for, so that a message takes no memory here. Waited for at the end, if not
+// before.
+class Requests {
+ public:
+  explicit Requests(std::size_t most) { all_.reserve(most); }
+  Requests(Requests&&) noexcept = default;
+  Requests(const Requests&) = delete;
+  Requests& operator=(const Requests&) = delete;
+  Requests& operator=(Requests&&) = delete;
   ~Requests() { wait(); }
+
+  MPI_Request* next() { return &all_.emplace_back(MPI_REQUEST_NULL); }
   void wait();
   bool are_done(const char* where);
+
+ private:
+  std::vector<MPI_Request> all_;
 };
 
 // One piece here: its rows of each tensor, own or received.
 struct Arrived {
   const Piece* piece = nullptr;
   std::vector<const std::byte*> data{};
-  std::vector<std::vector<std::byte>> memory{};
-  Requests requests{};
 };
 
-// The pieces that this rank needs, one after another, the next block on its way meanwhile.
+// The pieces that this rank needs, one after another; those of others have room for as many as there are of the largest
+// block, so that a block is on its way or here, with the one that is computed on.
 class Keys {
  public:
-  // Sends this rank's own to all others that need any.
+  // Takes all memory; sends nothing.
   Keys(const RingCall& call, const Schedule& schedule);
+  // This rank's own to all others that need any.
+  void send();
 
-  std::int64_t count() const { return std::ssize(needed_); }
+  std::int64_t count() const { return std::ssize(schedule_.needed); }
   // The n-th; those before it are gone.
   const Arrived& take(std::int64_t n);
   // Messages move only while their rank calls MPI (MPI-3.1, 3.5), so a kernel that computes for long asks this as it
@@ -62,7 +70,7 @@ class Keys {
   // k, v and what of the inputs goes with them, of a piece that was taken.
   ConstTensorView k(const Arrived& one) const { return of(call_.k, one, 0); }
   ConstTensorView v(const Arrived& one) const { return of(call_.v, one, 1); }
-  LayerInputs inputs(const Arrived& one) const;
+  void add_inputs(const Arrived& one, LayerInputs& to) const;
 
   std::int64_t sent = 0;  // bytes
   void finish() { sending_.wait(); }
@@ -71,33 +79,31 @@ class Keys {
   struct Travelling {
     const std::byte* own;
     std::int64_t row_bytes;
+    std::int64_t offset;  // in a room, bytes
+    RowType type;
+    Travelling(const void* data, std::int64_t bytes, std::int64_t at)
+        : own(static_cast<const std::byte*>(data)), row_bytes(bytes), offset(at), type(bytes) {}
   };
-  void ask(std::int64_t n);
-  // Parts of a block are asked for one by one, or they would come side by side, and all at the end.
+  bool is_own(std::int64_t n) const { return schedule_.needed[index(n)].owner == call_.rank; }
+  const Piece& of_other(std::int64_t f) const { return schedule_.needed[index(others_[index(f)])]; }
+  std::size_t room_of(std::int64_t f) const { return index(f) % rooms_.size(); }
+  bool has_room() const { return asked_ < std::ssize(others_) && asked_ < gone_ + std::ssize(rooms_); }
+  void ask();
+  // Pieces are asked for one by one, or they would come side by side, and all at the end.
   void advance();
-  std::size_t block_of(std::int64_t n) const { return schedule_.pieces[index(needed_[index(n)])].block; }
   static ConstTensorView of(ConstTensorView x, const Arrived& one, std::size_t which);
 
   const RingCall& call_;
   const Schedule& schedule_;
-  std::vector<Travelling> tensors_;
-  std::vector<std::int64_t> needed_;
-  std::vector<Arrived> arrived_;
-  std::int64_t asked_ = 0;  // from the first
-  std::int64_t allowed_ = 0;
+  std::deque<Travelling> tensors_;
+  std::vector<std::int64_t> others_;  // which of those needed are others', in order
+  std::vector<std::byte> memory_;     // of all rooms
+  std::int64_t room_bytes_ = 0;
+  std::vector<Requests> rooms_;  // of what comes into each
+  std::int64_t asked_ = 0;       // of others'
+  std::int64_t gone_ = 0;
+  Arrived here_;
   Requests sending_;
-};
-
-// What a rank has thrown while it computed. Its messages go on, so that no other waits for what never comes; at the end
-// all ranks throw.
-class Failure {
- public:
-  void attempt(const std::function<void()>& compute);
-  // Throws on all ranks where any has failed, this one its own error.
-  void settle(const RingCall& call) const;
-
- private:
-  std::exception_ptr thrown_;
 };
 
 }  // namespace posenc::mpi_library

@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "agreement.h"
+#include "check_tensors.h"
 #include "posenc/error.h"
 #include "posenc/mpi.h"
 
@@ -66,8 +68,8 @@ std::int64_t checked_digest(const LayerPlan& layer, const AttendArgs& local) {
   if (queries * layer.heads * (layer.value_dim + 1) > std::numeric_limits<int>::max()) {
     throw Error(kTree, {"q", "have results below 2^31 numbers", "larger"});
   }
-  Digest digest;
-  digest.add_layer(layer);
+  Digest digest(kTree);
+  digest.add_layer(layer, local.weights);
   digest.add_tensor(local.q);
   digest.add_numbers(inputs.q_order);
   digest.add_numbers(inputs.cu_seqlens_q);
@@ -75,6 +77,8 @@ std::int64_t checked_digest(const LayerPlan& layer, const AttendArgs& local) {
   if (inputs.q_positions) add_positions(digest, *inputs.q_positions);
   digest.add_number(inputs.prefix);
   digest.add_number(inputs.length.value_or(-1));
+  digest.add_number(static_cast<std::int64_t>(local.angles));
+  digest.add_number(static_cast<std::int64_t>(local.products));
   digest.add_number((inputs.q_rotated ? 1 : 0) + (inputs.k_rotated ? 2 : 0) + (inputs.row_gate.empty() ? 0 : 4));
   return digest.value();
 }
@@ -97,55 +101,98 @@ Summed part_of(const LayerPlan& layer, const AttendArgs& local) {
   return own;
 }
 
+// The rank's place in the tree, its results and room for those of its children. Made where ranks still agree on the
+// call, since it takes the memory that this needs, and computes.
+class Node {
+ public:
+  Node(MPI_Comm comm, const LayerPlan& layer, const AttendArgs& local);
+  void run();
+
+ private:
+  void merge_in(Summed& other);
+  void add_sinks();
+  void write();
+
+  MPI_Comm comm_;
+  const LayerPlan& layer_;
+  const AttendArgs& local_;
+  int parent_ = -1;
+  std::vector<int> children_;
+  Summed sum_;
+  std::vector<Summed> theirs_;
+  std::vector<MPI_Request> requests_;
+};
+
+Node::Node(MPI_Comm comm, const LayerPlan& layer, const AttendArgs& local)
+    : comm_(comm), layer_(layer), local_(local), sum_(part_of(layer, local)) {
+  const int rank = rank_of(comm);
+  const int ranks = ranks_of(comm);
+  for (int step = 1; step < ranks && parent_ < 0; step *= 2) {
+    if (rank % (2 * step) != 0) {
+      parent_ = rank - step;
+    } else if (rank + step < ranks) {
+      children_.push_back(rank + step);
+    }
+  }
+  theirs_.assign(children_.size(), Summed(layer, local.q.shape[0]));
+  requests_.resize(children_.size());
+}
+
+void Node::merge_in(Summed& other) {
+  merge({.out = sum_.out(),
+         .lse = sum_.lse(),
+         .parts = std::array{AttendPart{sum_.out(), sum_.lse()}, AttendPart{other.out(), other.lse()}}});
+}
+
+void Node::add_sinks() {
+  if (!layer_.sinks) return;
+  merge({.out = sum_.out(),
+         .lse = sum_.lse(),
+         .parts = std::array{AttendPart{sum_.out(), sum_.lse()}},
+         .sinks = local_.weights.sinks});
+}
+
+void Node::write() {
+  merge({.out = local_.out, .lse = local_.lse, .parts = std::array{AttendPart{sum_.out(), sum_.lse()}}});
+}
+
+void Node::run() {
+  Failure failure;
+  for (std::size_t n = 0; n < children_.size(); ++n) {
+    require(kTree,
+            MPI_Irecv(theirs_[n].numbers.data(), sum_.count(), MPI_FLOAT, children_[n], kTag, comm_, &requests_[n]));
+  }
+  for (std::size_t n = 0; n < children_.size(); ++n) {
+    require(kTree, MPI_Wait(&requests_[n], MPI_STATUS_IGNORE));
+    failure.attempt([&] { merge_in(theirs_[n]); });
+  }
+  if (parent_ < 0) {
+    failure.attempt([&] { add_sinks(); });
+  } else {
+    require(kTree, MPI_Send(sum_.numbers.data(), sum_.count(), MPI_FLOAT, parent_, kTag, comm_));
+    require(kTree, MPI_Recv(sum_.numbers.data(), sum_.count(), MPI_FLOAT, parent_, kTag, comm_, MPI_STATUS_IGNORE));
+  }
+  for (std::size_t n = children_.size(); n-- > 0;) {
+    require(kTree, MPI_Isend(sum_.numbers.data(), sum_.count(), MPI_FLOAT, children_[n], kTag, comm_, &requests_[n]));
+  }
+  require(kTree, MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE));
+  failure.attempt([&] { write(); });
+  failure.settle(comm_, kTree);
+}
+
 }  // namespace
 
 namespace mpi {
 
 void attend_tree(MPI_Comm comm, const LayerPlan& layer, const AttendArgs& local) {
-  std::vector<Summed> own;
-  agree(comm, kTree, [&] {
+  MPI_Comm own = own_communicator(kTree, comm);
+  std::optional<Node> node;
+  agree(own, kTree, [&] {
     const std::int64_t digest = checked_digest(layer, local);
-    own.push_back(part_of(layer, local));
+    node.emplace(own, layer, local);
     return digest;
   });
-  Summed& sum = own.front();
-  const int rank = rank_of(comm);
-  const int ranks = ranks_of(comm);
-  std::vector<int> children;
-  int parent = -1;
-  for (int step = 1; step < ranks && parent < 0; step *= 2) {
-    if (rank % (2 * step) != 0) {
-      parent = rank - step;
-    } else if (rank + step < ranks) {
-      children.push_back(rank + step);
-    }
-  }
-  std::vector<Summed> theirs(children.size(), Summed(layer, local.q.shape[0]));
-  std::vector<MPI_Request> requests(children.size());
-  for (std::size_t n = 0; n < children.size(); ++n) {
-    require(kTree, MPI_Irecv(theirs[n].numbers.data(), sum.count(), MPI_FLOAT, children[n], kTag, comm, &requests[n]));
-  }
-  for (std::size_t n = 0; n < children.size(); ++n) {
-    require(kTree, MPI_Wait(&requests[n], MPI_STATUS_IGNORE));
-    const std::vector<AttendPart> parts{{sum.out(), sum.lse()}, {theirs[n].out(), theirs[n].lse()}};
-    merge({.out = sum.out(), .lse = sum.lse(), .parts = parts});
-  }
-  if (parent < 0) {
-    const std::vector<AttendPart> all{{sum.out(), sum.lse()}};
-    merge({.out = sum.out(),
-           .lse = sum.lse(),
-           .parts = all,
-           .sinks = layer.sinks ? local.weights.sinks : ConstTensorView{}});
-  } else {
-    require(kTree, MPI_Send(sum.numbers.data(), sum.count(), MPI_FLOAT, parent, kTag, comm));
-    require(kTree, MPI_Recv(sum.numbers.data(), sum.count(), MPI_FLOAT, parent, kTag, comm, MPI_STATUS_IGNORE));
-  }
-  for (std::size_t n = children.size(); n-- > 0;) {
-    require(kTree, MPI_Isend(sum.numbers.data(), sum.count(), MPI_FLOAT, children[n], kTag, comm, &requests[n]));
-  }
-  require(kTree, MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
-  const std::vector<AttendPart> all{{sum.out(), sum.lse()}};
-  merge({.out = local.out, .lse = local.lse, .parts = all});
+  node->run();
 }
 
 }  // namespace mpi

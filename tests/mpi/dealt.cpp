@@ -28,6 +28,9 @@ Sharding dealt(Dealing dealing, const Mask& mask, std::int64_t tokens, std::span
                 .mask = mask});
 }
 
+constexpr std::int64_t kPartRows = 3;   // so that few rows come in parts too
+constexpr std::int64_t kMostParts = 4;  // of a block: mpi/src/schedule.h
+
 std::size_t count_of(const std::vector<std::int64_t>& shape) {
   std::int64_t out = 1;
   for (const std::int64_t size : shape) out *= size;
@@ -194,6 +197,18 @@ Dealt::Dealt(SchemeCall& of, Dealing dealing, const Mask& mask)
     k_segments.push_back(call.inputs.k_segments[static_cast<std::size_t>(row)]);
 }
 
+// Runs are cut, too.
+double Dealt::merges() const {
+  const std::int64_t runs = sums(call.layer) == 0 ? 0 : std::int64_t{2} * ranks() * std::max<std::int64_t>(keys.documents, 1);
+  return static_cast<double>(kMostParts * ranks() + runs);
+}
+
+double Dealt::additions() const {
+  const std::int64_t of_rank = call.sizes.queries / ranks() + 1;  // queries
+  const std::int64_t times = of_rank / kPartRows + 1;
+  return merges() + static_cast<double>(ranks() * times);
+}
+
 LayerInputs Dealt::inputs() const {
   LayerInputs out{.prefix = call.inputs.prefix, .length = call.inputs.length};
   if (!call.inputs.log_forget.empty()) {
@@ -225,7 +240,7 @@ Results Dealt::run(const std::function<void(mpi::RingArgs&)>& spoil) {
                                .lse = tensor(made.lse.data(), {q_rows, layer.heads}),
                                .parallel = {.threads = 1}},
                      .sent = &made.sent,
-                     .part_rows = 3,  // so that few rows come in parts too
+                     .part_rows = kPartRows,
                      .carries = &made.carries};
   spoil(args);
   mpi::attend_ring(MPI_COMM_WORLD, instead == nullptr ? layer : *instead, args);
@@ -319,7 +334,7 @@ BackwardResults Dealt::run_backward(const Results& forward, const Tensor& d_out,
                                        .parallel = {.threads = 1}},
                              .carries = forward.carries,
                              .sent = &made.sent,
-                             .part_rows = 3};
+                             .part_rows = kPartRows};
   if (!call.inputs.log_forget.empty()) args.local.d_log_forget = tensor(made.gates.data(), {k_rows, layer.heads});
   spoil(args);
   mpi::attend_ring_backward(MPI_COMM_WORLD, layer, args);

@@ -71,6 +71,11 @@ struct Dealt {
   std::vector<float> q, k, v, gates{};
   std::vector<std::int32_t> q_segments{}, k_segments{};
 
+  // How often a result is merged, or added to, at most: for each piece of keys; a gradient of keys for each piece and
+  // some of the queries.
+  double merges() const;
+  double additions() const;
+
   const LayerPlan* instead = nullptr;  // a ring's forward pass is asked for this layer, not the call's
 
   Dealt(SchemeCall& of, Dealing dealing, const Mask& mask);

@@ -26,7 +26,7 @@ LOCAL_QUERIES = (
 OTHERS = (
     "out.k_order = of_keys.order;",
     """static std::vector<std::int64_t> others;
-  others = of_keys.order;
+  others.assign(of_keys.order.begin(), of_keys.order.end());
   for (int r = 0; r < ranks; ++r) {
     const Shard& is = keys.ranks[index(r)];
     if (others.empty() || is.order.empty() || is.order.front() != others.front()) continue;
@@ -36,25 +36,32 @@ OTHERS = (
   }
   out.k_order = others;""",
 )
-SINKS_IN_A_PART = ("part_layer.sinks = false;", ""), ("call.weights.sinks = {};", "")
+SINKS_IN_A_PART = ("part_layer_.sinks = false;", ""), ("call.weights.sinks = {};", "")
+SINKS_IN_A_PART_OF_A_TREE = ("part_layer.sinks = false;", ""), SINKS_IN_A_PART[1]
 
 # name, file, what is replaced by what, the tests that must see it
 RING = "Mpi.RingAndTree*"
 BACK = "MpiBackward.IsThe*"
+MEMORY = "MpiMemory.*"
+BLOCKS_WHOLE = ("kFewestParts = 2", "kFewestParts = 1"), ("kMostParts = 4", "kMostParts = 1")
+KEYS_KEPT = ("min<std::int64_t>(schedule.parts, std::ssize(others_))", "max<std::int64_t>(0, std::ssize(others_))")
 MUTANTS = [
-    ("nothing", "ring.cpp", (), f"{RING}:{BACK}:MpiMemory.*"),
+    ("nothing", "ring.cpp", (), f"{RING}:{BACK}:{MEMORY}"),
     ("local ids", "ring_call.cpp", (LOCAL_QUERIES, LOCAL_KEYS), RING),
     ("local ids, backward", "ring_call.cpp", (LOCAL_QUERIES, LOCAL_KEYS), BACK),
     ("ids of another rank", "ring_call.cpp", (OTHERS,), RING),
     ("window by local index", "ring_call.cpp", (LOCAL_KEYS,), RING),
-    ("carry out of order", "ring_call.cpp", (("if (!is_backward) std::ranges", "if (is_backward) std::ranges"),), RING),
-    ("carry of another run, backward", "ring_backward.cpp", (("(coming.count() - 1 - done) *", "done *"),), BACK),
+    ("carry out of order", "schedule.cpp", (("if (!is_backward) std::ranges", "if (is_backward) std::ranges"),), RING),
+    ("carry of another run, backward", "ring_backward.cpp", (("(coming_.count() - 1 - piece) *", "piece *"),), BACK),
     ("sinks twice", "ring.cpp", SINKS_IN_A_PART, RING),
-    ("sinks twice, tree", "tree.cpp", SINKS_IN_A_PART, RING),
+    ("sinks twice, tree", "tree.cpp", SINKS_IN_A_PART_OF_A_TREE, RING),
     ("sinks twice, backward", "ring_backward.cpp", (("continue;  // they count once", ""),), BACK),
-    ("all gradients at once", "returning.cpp", (("kAtATime = 2", "kAtATime = 1000"),), "MpiMemory.*"),
-    ("keys kept", "ring_messages.cpp", (("if (n > 0) arrived_[index(n - 1)].memory.clear();", ""),), "MpiMemory.*"),
-    ("a message twice in the count", "ring_messages.cpp", (("sent += piece", "sent += 2 * piece"),), RING),
+    ("all gradients at once", "returning.h", (("kComing = 2", "kComing = 1000"),), MEMORY),
+    ("keys kept", "ring_messages.cpp", (KEYS_KEPT,), MEMORY),
+    ("blocks whole", "schedule.cpp", BLOCKS_WHOLE, MEMORY),
+    ("all queries at a time", "ring_call.cpp", (("block / kOfBlock / of_query", "q_rows()"),), MEMORY),
+    ("an own sum of outputs", "ring.cpp", (("if (out_.dtype != DType::f32)", "if (true)"),), MEMORY),
+    ("a message twice in the count", "ring_messages.cpp", (("sent += one.piece", "sent += 2 * one.piece"),), RING),
 ]
 
 

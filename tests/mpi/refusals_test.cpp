@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "mpi/dealt.h"
@@ -33,9 +35,10 @@ void expect_refused(const std::string& where, const std::string& own, const std:
 
 void expect_others(const std::string& where, const std::string& said) {
   if (ranks() == 1) return;
-  EXPECT_EQ(said, "[" + where +
-                      "] layer, shardings, dtypes and inputs must be the same on all ranks but is another on rank " +
-                      last() + " than on rank 0");
+  EXPECT_EQ(said,
+            "[" + where +
+                "] call, layer, shardings, dtypes and inputs must be the same on all ranks but is another on rank " +
+                last() + " than on rank 0");
 }
 
 TEST(Mpi, WhatOneRankRefusesOfARingAllRefuse) {
@@ -79,17 +82,39 @@ TEST(Mpi, WhatOneRankRefusesOfARingAllRefuse) {
   Sharding broken = dealt.queries;
   broken.ranks.front().order.pop_back();
   refused(
-      "sharding must have an order, a document and positions of each row, and cu_seqlens from 0 to their count but is "
-      "otherwise of rank 0",
+      "sharding must have rows that ascend, an order, a document and positions of each, and cu_seqlens from 0 to their "
+      "count but is otherwise of rank 0",
       [&](auto& args) { args.sharding = args.key_sharding = &broken; });
-  broken = dealt.queries;
-  broken.ranks.back().cu_seqlens.back() += 1;
-  refused("key_sharding must have an order", [&](auto& args) { args.key_sharding = &broken; });
+  const auto refused_rows = [&](const std::string& own, const std::function<void(Shard&)>& spoil) {
+    broken = dealt.queries;
+    spoil(broken.ranks.back());
+    refused(own, [&](auto& args) { args.key_sharding = &broken; });
+  };
+  const std::string ill = "key_sharding must have rows that ascend, an order";
+  refused_rows(ill, [](Shard& one) { one.cu_seqlens.back() += 1; });
+  refused_rows(ill, [](Shard& one) { one.rows.back() = kTokens; });
+  refused_rows(ill, [](Shard& one) { one.rows.front() = -1; });
+  refused_rows(ill, [](Shard& one) { std::swap(one.rows.front(), one.rows.back()); });
+  refused_rows(ill, [](Shard& one) { one.documents.back() = 1; });
+  refused_rows("key_sharding must give each token to one rank", [&](Shard& one) {
+    if (ranks() > 1) one.rows.front() = dealt.queries.ranks.front().rows.front();
+    if (ranks() == 1) broken.tokens += 1;
+  });
   refused("log_forget", [&](auto& args) {
     args.local.inputs.log_forget = tensor(wide.data(), {args.local.k.shape[0], args.local.q.shape[1]});
   });
+  // What is computed of a part is written while others are still to be read, or on their way.
+  refused("out must not share memory with q but is memory of both",
+          [](auto& args) { args.local.out.data = const_cast<void*>(args.local.q.data); });
+  refused("out must not share memory with k", [](auto& args) {
+    args.local.out.data = static_cast<float*>(const_cast<void*>(args.local.k.data)) + args.local.k.shape[0] - 1;
+  });
+  refused("lse must not share memory with out", [](auto& args) { args.local.lse.data = args.local.out.data; });
+  refused("local must have no k_quantised or v_quantised", [](auto& args) { args.local.k_quantised.rank = 3; });
   const auto other = [&](const std::function<void(mpi::RingArgs&)>& spoil) { expect_others(where, said(spoil)); };
   other([](auto& args) { args.part_rows = 4; });
+  other([](auto& args) { args.local.angles = Angles::float32; });
+  other([](auto& args) { args.local.products = Products::bf16; });
   other([](auto& args) { args.local.inputs.length = 7; });
   other([](auto& args) { args.local.k.dtype = args.local.v.dtype = DType::f16; });
   const Sharding other_dealing = shard({.ranks = ranks(), .dealing = Dealing::contiguous, .tokens = kTokens});
@@ -137,6 +162,84 @@ TEST(Mpi, RanksOfARingThatDisagreeAllSaySo) {
   }
   Dealt dealt(call, Dealing::zigzag, {});
   EXPECT_EQ(error_of([&] { (void)dealt.run(); }), "nothing");
+}
+
+// The last rank is on its way back, or in a tree, while the others are in a ring.
+TEST(Mpi, RanksThatDisagreeInTheCallAllSaySo) {
+  SchemeCase scheme{.name = "plain", .layer = plain_layer()};
+  SchemeCall call(scheme, kCausal, Places::by_order, kSeed);
+  Dealt dealt(call, Dealing::zigzag, {});
+  const Results forward = dealt.run();
+  const auto back = [&] { (void)dealt.run_backward(forward, call.q, call.k); };
+  const auto ring = [&] { (void)dealt.run(); };
+  const auto tree = [&] { (void)dealt.run_tree(); };
+  using Calls = std::vector<std::pair<std::string, std::function<void()>>>;
+  const Calls calls{{"mpi::attend_ring", ring}, {"mpi::attend_ring_backward", back}, {"mpi::attend_tree", tree}};
+  for (const auto& [name, most] : calls) {
+    for (const auto& [last_name, of_last] : calls) {
+      if (name == last_name) continue;
+      SCOPED_TRACE(name);
+      SCOPED_TRACE(last_name);
+      const std::string said = error_of(is_odd() ? of_last : most);
+      if (ranks() > 1) expect_others(is_odd() ? last_name : name, said);
+    }
+  }
+  EXPECT_EQ(forward, dealt.run());
+}
+
+// Kernels find too little scratch once messages are on their way.
+TEST(Mpi, WhatFailsWhileItIsComputedFailsOnAll) {
+  SchemeCase scheme{.name = "plain", .layer = plain_layer()};
+  SchemeCall call(scheme, kCausal, Places::by_order, kSeed);
+  Dealt dealt(call, Dealing::zigzag, {});
+  const Results made = dealt.run();
+  std::vector<std::byte> scratch(1);
+  const std::string said = error_of([&] {
+    (void)dealt.run([&](mpi::RingArgs& args) {
+      if (is_odd()) args.local.scratch = scratch;
+    });
+  });
+  if (is_odd()) {
+    EXPECT_NE(said.find("scratch must have at least"), std::string::npos) << said;
+  } else {
+    EXPECT_EQ(said, "[mpi::attend_ring] args must be computed by all ranks but is refused by rank " + last());
+  }
+  EXPECT_EQ(made, dealt.run());
+}
+
+// A receive that the caller has open, of any rank and any tag, gets the caller's message and none of the library's.
+TEST(Mpi, MessagesOfTheCallerAreItsOwn) {
+  SchemeCase scheme{.name = "plain", .layer = plain_layer()};
+  SchemeCall call(scheme, kCausal, Places::by_order, kSeed);
+  InFloats rounding(call);
+  Dealt dealt(call, Dealing::zigzag, {});
+  const Results made = dealt.run();
+  std::vector<char> coming(1U << 20U);  // large enough for any
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Irecv(coming.data(), static_cast<int>(coming.size()), MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD,
+            &request);
+  EXPECT_EQ(made, dealt.run());
+  (void)dealt.run_tree();
+  int is_here = 0;
+  MPI_Test(&request, &is_here, MPI_STATUS_IGNORE);
+  EXPECT_EQ(is_here, 0);
+  MPI_Barrier(MPI_COMM_WORLD);  // or another's own would be here before this rank has looked
+  const char own = 'x';
+  MPI_Request sending = MPI_REQUEST_NULL;
+  MPI_Isend(&own, 1, MPI_BYTE, (rank() + 1) % ranks(), 5, MPI_COMM_WORLD, &sending);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Wait(&sending, MPI_STATUS_IGNORE);
+  EXPECT_EQ(coming.front(), own);
+}
+
+// Tiles of all parts, not of the last alone.
+TEST(Mpi, WorkIsOfAllParts) {
+  SchemeCase scheme{.name = "plain", .layer = plain_layer()};
+  SchemeCall call(scheme, kCausal, Places::by_order, kSeed);
+  Dealt dealt(call, Dealing::zigzag, {});
+  AttendWork all;
+  (void)dealt.run([&](mpi::RingArgs& args) { args.local.work = &all; });
+  EXPECT_GE(all.tiles, ranks());
 }
 
 TEST(Mpi, WhatOneRankRefusesOfATreeAllRefuse) {

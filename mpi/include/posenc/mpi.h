@@ -5,9 +5,15 @@
 // (posenc.distributed); docs/distributed.md has both.
 //
 // All are collective: all ranks of the communicator call them. What one of them refuses, or where they disagree, is an
-// Error on all; so is what a rank's kernels refuse while they compute. Messages are posted before anything is computed
-// and waited for after; while the calling thread computes it calls MPI now and then, which moves them. No other thread
-// calls MPI. A rank that dies ends the job, as MPI has it.
+// Error on all; so is what a rank's kernels refuse while they compute, and memory that one of them does not get: what
+// was to be written then holds nothing of use. Messages are posted before anything is computed and waited for after;
+// while the calling thread computes it calls MPI now and then, which moves them. No other thread calls MPI. They have a
+// communicator of their own, which the first call makes and MPI_Comm_free of the caller's frees. A rank that dies ends
+// the job, as MPI has it.
+//
+// Memory, beside what a rank is given and what it writes (and out in f32 where it is not of floats), and what attention
+// of its own tokens alone takes: two blocks at most. A block is the keys and values, with their gates, of the rank that
+// has most; of attend_ring_backward with their gradients in f32, which travel too.
 #pragma once
 
 #include <mpi.h>
@@ -29,19 +35,20 @@ struct RingArgs {
   const Sharding* key_sharding = nullptr;  // of the keys, of cross attention; omitted: the queries'
   // Of this rank's tokens, rank 3 and one after another in memory: q, k, v, out and lse, which may be omitted, weights,
   // and of inputs log_forget and segments (likewise), prefix, length, q_rotated and k_rotated. Orders, positions and
-  // documents are the shardings'.
+  // documents are the shardings'. out and lse share no memory with what is read.
   AttendArgs local{};
   std::int64_t* sent = nullptr;  // written, where it is given: bytes of keys and values that went to others
-  // The last block of keys that a rank needs comes in up to 4 parts of so many rows or more, as messages of their own,
-  // so that where sending takes longer, little is left to be computed when all has come. The same on all ranks.
-  std::int64_t part_rows = 1024;
+  // Blocks of keys come in 4 parts, as messages of their own, or in 2 or 3 where parts would have fewer rows than
+  // these: so that little is held, and, where sending takes longer, little is left to be computed when all has come.
+  // The same on all ranks.
+  std::int64_t part_rows = 256;
   // Written, where it is given: what attend_ring_backward takes of schemes that sum along the keys; else empty.
   std::vector<float>* carries = nullptr;
 };
 
-// attend over all ranks' keys: keys go to the ranks whose queries see any of them, a block ahead of what is computed;
-// parts are merged in f32, in one order. Schemes that sum along the keys need contiguous or zigzag dealing. Sent is
-// what shard_cost has as forward_sent.
+// attend over all ranks' keys: keys go to the ranks whose queries see any of them, ahead of what is computed; parts are
+// merged in f32, in one order. Schemes that sum along the keys need contiguous or zigzag dealing. Sent is what
+// shard_cost has as forward_sent.
 POSENC_API void attend_ring(MPI_Comm comm, const LayerPlan& layer, const RingArgs& args);
 
 struct RingBackwardArgs {
@@ -50,17 +57,17 @@ struct RingBackwardArgs {
   // Of this rank's tokens: q, k, v, weights and inputs as attend_ring was given them; out and lse as it wrote them;
   // d_out and d_lse, which may be omitted. Written: d_q, d_k, d_v, d_log_forget in f32, whatever the dtype of k, and
   // d_weights, which are of this rank's queries: their sum over ranks is the whole gradient. Each may be omitted, d_k,
-  // d_v and d_log_forget by all ranks alike. All lie one after another in memory, but d_weights.
+  // d_v and d_log_forget by all ranks alike. All lie one after another in memory, but d_weights; what is written shares
+  // none of it with what is read.
   AttendBackwardArgs local{};
   std::span<const float> carries{};
-  std::int64_t* sent = nullptr;   // written, where it is given: bytes that went to others
-  std::int64_t part_rows = 1024;  // as in RingArgs
+  std::int64_t* sent = nullptr;  // written, where it is given: bytes that went to others
+  std::int64_t part_rows = 256;  // as attend_ring was given it
 };
 
-// attend_backward over all ranks' keys, which travel once more; gradients of them go back to their owners, two pieces
-// at a time, and are summed in f32, in one order: the same bits from run to run. Sent is what shard_cost
-// has as backward_sent, where d_k, d_v and d_log_forget are asked for. Refuses "inv_freq" of layers whose outputs are
-// rotated back.
+// attend_backward over all ranks' keys, which travel once more; gradients of them go back to their owners, and are
+// summed in f32, in one order: the same bits from run to run. Sent is what shard_cost has as backward_sent, where d_k,
+// d_v and d_log_forget are asked for. Refuses "inv_freq" of layers whose outputs are rotated back.
 POSENC_API void attend_ring_backward(MPI_Comm comm, const LayerPlan& layer, const RingBackwardArgs& args);
 
 // Queries that all ranks have, to the bit, over keys of which each has some, or none: local.inputs has the orders
