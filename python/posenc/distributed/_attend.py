@@ -13,9 +13,10 @@ from torch import Tensor
 
 from .. import _posenc
 from .._graph_arguments import Layer
-from ._exchange import GRADIENTS, HEADS, KEYS, Exchange, Pending
+from ._exchange import HEADS, KEYS, Exchange, Pending
 from ._parts import Inputs, KeyGradients, Keys, Made, Parts, Sums
-from ._schedule import Piece, Schedule, Turn
+from ._returning import Returning
+from ._schedule import Piece, Schedule, Turn, joined_rows
 
 
 @dataclass
@@ -146,8 +147,13 @@ class PutBack:
 # ---- keys ----
 
 
+def _rows_first(x: Tensor, axis: int) -> Tensor:
+    """The same numbers, those of a row beside each other, and those of a part of the rows."""
+    return x.movedim(axis, 0).contiguous().movedim(0, axis)
+
+
 class Ring:
-    """Keys of the pieces that a group needs, a block ahead of what is computed."""
+    """Keys of the pieces that a group needs, a block ahead of what is computed. In messages rows come first."""
 
     def __init__(self, call: Call, keys: Keys, turns: list[Turn]) -> None:
         self.call, self.keys, self.turns = call, keys, turns
@@ -155,11 +161,14 @@ class Ring:
         self.coming: dict[int, list[Pending]] = {}
         self.asked = 0  # of those that are needed, from the first
         self.needed = [p for p in (turn[call.group] for turn in turns) if p is not None]
+        messages: dict[int, list[Tensor]] = {}  # of each piece once, however many ranks it goes to
         if call.end > call.first:
             for turn in turns:
                 for group, p in enumerate(turn):
                     if p is not None and group != call.group and self.piece(p).owner == call.group:
-                        for x in self.tensors(self.own(p)):
+                        if p not in messages:
+                            messages[p] = [self._message(x) for x in self.tensors(self.own(p))]
+                        for x in messages[p]:
                             call.exchange.send(x, call.rank_of(group), KEYS)
 
     def piece(self, p: int) -> Piece:
@@ -169,50 +178,53 @@ class Ring:
     def tensors(keys: Keys) -> list[Tensor]:
         return [x for x in (keys.k, keys.v, keys.gates, keys.segments) if x is not None]
 
-    def of_rows(self, x: Tensor, piece: Piece) -> Tensor:
-        axis = self.call.axis if x.dtype != torch.int32 else x.dim() - 1
-        return x.narrow(axis, piece.first, piece.end - piece.first)
+    def _axis(self, x: Tensor) -> int:
+        """Of rows: of segments the last."""
+        return self.call.axis if x.dtype != torch.int32 else x.dim() - 1
+
+    def _message(self, x: Tensor) -> Tensor:
+        return self.call.exchange.as_message(x.movedim(self._axis(x), 0))
+
+    def _of_rows(self, x: Tensor, piece: Piece) -> Tensor:
+        return x.narrow(self._axis(x), piece.first, piece.count)
 
     def own(self, p: int) -> Keys:
         piece = self.piece(p)
         cut = [
-            None if x is None else self.of_rows(x, piece)
+            None if x is None else self._of_rows(x, piece)
             for x in (self.keys.k, self.keys.v, self.keys.gates, self.keys.segments)
         ]
         assert cut[0] is not None and cut[1] is not None
         return Keys(cut[0], cut[1], cut[2], cut[3])
 
-    def ask(self, n: int) -> None:
+    def _ask(self, n: int) -> None:
         """For the n-th that is needed."""
-        if n >= len(self.needed) or n < self.asked:
-            return
-        self.asked = n + 1
         piece = self.piece(self.needed[n])
         if piece.owner == self.call.group:
             return
-        source, count = self.call.rank_of(piece.owner), piece.end - piece.first
+        source = self.call.rank_of(piece.owner)
         posted = []
         for x in self.tensors(self.keys):
-            axis = self.call.axis if x.dtype != torch.int32 else x.dim() - 1
-            posted.append(self.call.exchange.receive(_replaced(x.shape, **{f"_{axis}": count}), x.dtype, source, KEYS))
+            shape = _replaced(x.movedim(self._axis(x), 0).shape, _0=piece.count)
+            posted.append(self.call.exchange.receive(shape, x.dtype, source, KEYS))
         self.coming[n] = posted
 
-    def _block(self, n: int) -> int:
-        return self.piece(self.needed[n]).block
+    def _end_of_block(self, n: int) -> int:
+        """The first after the n-th that is of another block."""
+        end = n
+        while end < len(self.needed) and self.piece(self.needed[end]).block == self.piece(self.needed[n]).block:
+            end += 1
+        return end
 
     def take(self, n: int) -> Keys:
-        if self.call.gathers:
-            for every in range(len(self.needed)):
-                self.ask(every)
-        self.ask(n)
-        ahead = n + 1
-        self.ask(ahead)
-        while ahead + 1 < len(self.needed) and self._block(ahead + 1) == self._block(ahead):
-            ahead += 1
-            self.ask(ahead)
+        """The n-th that is needed, when it is here; its block and the next one are asked for."""
+        until = len(self.needed) if self.call.gathers else self._end_of_block(self._end_of_block(n))
+        for every in range(self.asked, until):
+            self._ask(every)
+        self.asked = max(self.asked, until)
         if n not in self.coming:
             return self.own(self.needed[n])
-        came = [one.wait() for one in self.coming.pop(n)]
+        came = [one.wait().movedim(0, self._axis(x)) for one, x in zip(self.coming.pop(n), self.tensors(self.keys))]
         gates = came[2] if self.keys.gates is not None else None
         return Keys(came[0], came[1], gates, came[-1] if self.keys.segments is not None else None)
 
@@ -221,8 +233,7 @@ def _joined_keys(ring: Ring, call: Call) -> tuple[Piece, Keys]:
     """All pieces as one, its rows ascending."""
     of: list[Keys] = [ring.take(n) for n in range(len(ring.needed))]
     pieces = [ring.piece(p) for p in ring.needed]
-    rows = torch.cat([one.rows.rows for one in pieces])
-    order = torch.argsort(rows)
+    rows, order = joined_rows([one.rows for one in pieces])
     axis = ring.axis
 
     def put(name: str) -> Tensor | None:
@@ -232,14 +243,9 @@ def _joined_keys(ring: Ring, call: Call) -> tuple[Piece, Keys]:
         along = parts[0].dim() - 1 if parts[0].dtype == torch.int32 else axis
         return torch.cat(parts, along).index_select(along, order)
 
-    positions = None
-    if pieces[0].rows.positions is not None:
-        positions = torch.cat([one.rows.positions for one in pieces if one.rows.positions is not None], 1)[:, order]
-    ends = torch.stack([one.rows.cu_seqlens for one in pieces]).sum(0, dtype=torch.int32)
-    all_rows = type(pieces[0].rows)(rows[order], torch.cat([one.rows.order for one in pieces])[order], positions, ends)
     k, v = put("k"), put("v")
     assert k is not None and v is not None
-    return Piece(call.group, 0, len(rows), all_rows), Keys(k, v, put("gates"), put("segments"))
+    return Piece(call.group, 0, rows.count, rows), Keys(k, v, put("gates"), put("segments"))
 
 
 # ---- the two passes ----
@@ -304,8 +310,7 @@ def forward(
                 given[name] = matrix.view(torch.bool) if name == "attn_mask" else matrix
             elif matrix.shape[1] > 1:
                 given[name] = matrix[:, call.first : call.end]
-    k_contiguous = k.contiguous()
-    keys = Keys(k_contiguous, v.contiguous(), given["log_forget"], given["k_segments"])
+    keys = Keys(_rows_first(k, call.axis), _rows_first(v, call.axis), given["log_forget"], given["k_segments"])
     numbers = Inputs(given["row_gate"], given["q_segments"], given["attn_mask"], given["bias"], call.numbers)
     parts = call.parts(tables, numbers)
     out = q.new_zeros((*q.shape[:-1], call.layer.value_dim), dtype=torch.float32)
@@ -395,59 +400,43 @@ def backward(call: Call, kept: Kept, d_out: Tensor, d_lse: Tensor) -> dict[str, 
 
 
 def _pass_backward(call: Call, parts: Parts, kept: Kept, made: Made, sums: Sums, own: KeyGradients) -> None:
-    ring = Ring(call, kept.keys, call.schedule.backward)
-    turns, exchange = call.schedule.backward, call.exchange
+    turns = call.schedule.backward
+    ring = Ring(call, kept.keys, turns)
+    returning = Returning(call.exchange, own, call.axis, call.schedule.block_rows)
     gathered: KeyGradients | None = None
     order = torch.empty(0, dtype=torch.int64)
     if call.gathers and ring.needed:
         piece, keys = _joined_keys(ring, call)
-        gathered = parts.backward(kept.q, piece, keys, made, sums, True)
+        gathered = KeyGradients.of(keys)
+        parts.backward(kept.q, piece, keys, made, sums, True, gathered)
         order = torch.argsort(torch.argsort(torch.cat([ring.piece(p).rows.rows for p in ring.needed])))
     taken = done = 0
-    last: list[tuple[Piece, list[Pending]]] = []
-    sent: list[Pending] = []
 
-    def add(piece: Piece, more: list[Tensor]) -> None:
-        for to, x in zip(own.tensors(), more):
-            ring.of_rows(to, piece).add_(x)
-
-    def add_all(came: list[tuple[Piece, list[Pending]]]) -> None:
-        """In a function of its own, so that no name holds them while the next are asked for."""
-        for piece, pending in came:
-            add(piece, [one.wait() for one in pending])
+    def make(p: int) -> None:
+        """In a function of its own, so that no name holds what it took and made while others' gradients are waited for."""
+        nonlocal taken, done
+        piece = ring.piece(p)
+        if gathered is None:
+            keys = ring.take(taken)
+            to = returning.room(piece, piece.owner == call.group)
+            made.carry = kept.carries.get(p)
+            parts.backward(kept.q, piece, keys, made, sums, taken == 0, to)
+        else:
+            to = returning.room(piece, piece.owner == call.group)
+            for x, of_all in zip(to.tensors(), gathered.tensors()):
+                x.copy_(of_all.index_select(call.axis, order[done : done + piece.count]))
+        taken, done = taken + 1, done + piece.count
+        if piece.owner != call.group:
+            returning.give(piece, to, call.rank_of(piece.owner))
 
     for turn in turns:
         mine = turn[call.group]
-        coming = []
-        for group, p in enumerate(turn):
-            if p is None or group == call.group or ring.piece(p).owner != call.group:
-                continue
-            shapes = [ring.of_rows(x, ring.piece(p)).shape for x in own.tensors()]
-            rank = call.rank_of(group)
-            coming.append((ring.piece(p), [exchange.receive(s, torch.float32, rank, GRADIENTS) for s in shapes]))
-        now: list[Pending] = []
         if mine is not None:
-            piece = ring.piece(mine)
-            if gathered is not None:
-                count = piece.end - piece.first
-                rows = order[done : done + count]
-                made_here = [x.index_select(call.axis, rows) for x in gathered.tensors()]
-                done += count
-            else:
-                keys = ring.take(taken)
-                made.carry = kept.carries.get(mine)
-                made_here = parts.backward(kept.q, piece, keys, made, sums, taken == 0).tensors()
-                del keys
-            taken += 1
-            if piece.owner == call.group:
-                add(piece, made_here)
-            else:
-                now = [exchange.send(x, call.rank_of(piece.owner), GRADIENTS) for x in made_here]
-        add_all(last)
-        for one in sent:
-            one.wait()
-        last, sent = coming, now
-    add_all(last)
+            make(mine)
+        for group, p in enumerate(turn):
+            if p is not None and group != call.group and ring.piece(p).owner == call.group:
+                returning.ask(ring.piece(p), call.rank_of(group))
+    returning.finish()
 
 
 class Attention(torch.autograd.Function):

@@ -102,12 +102,17 @@ class Exchange:
         )
         raise RankError(f"[{self.where}] rank {rank} {what} (this is rank {self.rank} of {self.ranks})", rank) from problem
 
+    @staticmethod
+    def as_message(x: Tensor) -> Tensor:
+        """What send() sends of it: x itself where it is dense and in the CPU's memory, else a copy."""
+        return x.detach().cpu().contiguous()
+
     def send(self, x: Tensor, to: int, tag: int) -> Pending:
         """Posts it. Nothing is sent of a tensor without elements, which the other side knows too."""
         sent = Pending(self, None, x, to, tag)
         if x.numel() == 0:
             return sent
-        sent.x = x.detach().cpu().contiguous()
+        sent.x = self.as_message(x)
         if tag != AGREEMENT:
             count = sent.x.numel() * sent.x.element_size()
             if self.is_backward:

@@ -209,9 +209,10 @@ class Parts:
     def zeros_of_tables(self) -> list[Tensor]:
         return [torch.zeros_like(x, dtype=torch.float32) for x in self.tables]
 
-    def backward(self, q: Tensor, piece: Piece, keys: Keys, made: Made, sums: Sums, is_first: bool) -> KeyGradients:
-        """Adds to the sums; is_first: the part that the sinks count in."""
-        to = KeyGradients.of(keys)
+    def backward(
+        self, q: Tensor, piece: Piece, keys: Keys, made: Made, sums: Sums, is_first: bool, to: KeyGradients
+    ) -> None:
+        """Adds to the sums, and writes `to`, which comes as zeros; is_first: the part that the sinks count in."""
         for of in self.heads:
             d_k, d_v = to.k[:, of.kv], to.v[:, of.kv]
             if self.shares_keys:
@@ -220,7 +221,6 @@ class Parts:
             if self.shares_keys:
                 to.k[:, of.kv] += d_k
                 to.v[:, of.kv] += d_v
-        return to
 
     def _backward_of(
         self,

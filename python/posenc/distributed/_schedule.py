@@ -2,7 +2,8 @@
 
 Keys travel in pieces. In a ring a piece is all that a rank has: in turn s, rank r has that of rank r - s, whose owner
 sends it. The last that a rank needs comes in parts, so that where sending takes longer, what is still to be computed when
-all has come is a part. For schemes that sum along the keys (CoPE, forget gates) pieces are runs of neighbouring rows, and
+all has come is a part. On the way back all come in parts, so that gradients of one leave while those of the next are made
+and no more than a block of them is there. For schemes that sum along the keys (CoPE, forget gates) pieces are runs of neighbouring rows, and
 come to all that need them from the last to the first; gradients from the first to the last.
 """
 
@@ -20,8 +21,7 @@ from torch import Tensor
 
 from .. import _posenc
 
-MOST_PARTS, LEAST_ROWS = 4, 1024  # of the last block, and of a part of it: kernels take as long for each of fewer rows
-
+MOST_PARTS, LEAST_ROWS = 4, 1024  # of a block, and of a part of it: kernels take as long for each of fewer rows
 
 
 def as_tensor(view: memoryview, dtype: torch.dtype) -> Tensor:
@@ -57,6 +57,17 @@ class Rows:
         return Rows(self.rows[first:end], self.order[first:end], positions, ends)
 
 
+def joined_rows(of: list[Rows]) -> tuple[Rows, Tensor]:
+    """Those of all, ascending; and where among the rows of one after another each of these stands."""
+    rows = torch.cat([one.rows for one in of])
+    order = torch.argsort(rows)
+    positions = None
+    if of[0].positions is not None:
+        positions = torch.cat([one.positions for one in of if one.positions is not None], 1)[:, order]
+    ends = torch.stack([one.cu_seqlens for one in of]).sum(0, dtype=torch.int32)
+    return Rows(rows[order], torch.cat([one.order for one in of])[order], positions, ends), order
+
+
 def rows_of(shard: _posenc.Shard, axes: int) -> Rows:
     positions = as_tensor(shard.positions, torch.float64) if axes and len(shard.rows) else None
     if axes and positions is None:
@@ -79,8 +90,12 @@ class Piece:
     rows: Rows
     block: int = 0
 
+    @property
+    def count(self) -> int:
+        return self.end - self.first
+
     def parts(self) -> list[Piece]:
-        count = self.end - self.first
+        count = self.count
         parts = max(min(MOST_PARTS, count // LEAST_ROWS), 1)
         cuts = [count * n // parts for n in range(parts + 1)]
         return [
@@ -114,6 +129,7 @@ class Schedule:
         device: torch.device,
     ) -> None:
         self.dealt = queries, keys
+        self.known: set[Any] = set()  # layers of which this rank can compute all distances
         of_queries = _posenc.joined(queries, ulysses_ranks)
         of_keys = _posenc.joined(keys, ulysses_ranks)
         self.groups = len(of_queries.ranks)
@@ -131,6 +147,7 @@ class Schedule:
                 raise ValueError(f"{problem}: or say mode='all_gather' or 'ulysses'") from problem
             owners = list(of_runs)
         needs = self._needs(of_queries, of_keys, mask, prefix)
+        self.block_rows = max(one.count for one in self.keys)
         self.pieces: list[Piece] = []
         self._cut: dict[int, list[int]] = {}  # of a piece, the numbers of its parts
         taken = [0] * self.groups
@@ -144,9 +161,8 @@ class Schedule:
             self.backward = [[p if needs[g][p] else None for g in range(self.groups)] for p in range(len(self.pieces))]
             self.forward = self.backward[::-1]
         else:
-            of_groups = [self._in_turn(g, needs[g], in_parts) for g in range(self.groups)]
-            self.backward = list(zip_longest(*of_groups))
-            self.forward = self.backward
+            forward, backward = zip(*(self._in_turn(g, needs[g], in_parts) for g in range(self.groups)))
+            self.forward, self.backward = list(zip_longest(*forward)), list(zip_longest(*backward))
         if device.type != "cpu":
             self._move(device)
 
@@ -171,17 +187,20 @@ class Schedule:
         for piece in self.pieces:
             piece.rows = piece.rows.to(device)
 
-    def _in_turn(self, group: int, needs: list[bool], in_parts: bool) -> list[int]:
-        """Numbers of the pieces that a group needs: its own, then that of the group before, and so on."""
+    def _in_turn(self, group: int, needs: list[bool], in_parts: bool) -> tuple[list[int], list[int]]:
+        """Numbers of the pieces that a group needs: its own, then that of the group before, and so on; and on the way back."""
         taken = [p for p in ((group - s) % self.groups for s in range(self.groups)) if needs[p]]
-        if in_parts and taken and taken[-1] != group:
-            last = taken.pop()
-            if last not in self._cut:
-                parts = self.pieces[last].parts()
-                self._cut[last] = list(range(len(self.pieces), len(self.pieces) + len(parts)))
-                self.pieces += parts
-            taken += self._cut[last]
-        return taken
+        if not in_parts or not taken:
+            return taken, taken
+        cut = [[p] if p == group else self._parts_of(p) for p in taken]
+        return [*taken[:-1], *cut[-1]], [part for parts in cut for part in parts]
+
+    def _parts_of(self, p: int) -> list[int]:
+        if p not in self._cut:
+            parts = self.pieces[p].parts()
+            self._cut[p] = list(range(len(self.pieces), len(self.pieces) + len(parts))) if len(parts) > 1 else [p]
+            self.pieces += parts if len(parts) > 1 else []
+        return self._cut[p]
 
     @staticmethod
     def _needs(queries: Any, keys: Any, mask: _posenc.Mask, prefix: int) -> list[list[bool]]:

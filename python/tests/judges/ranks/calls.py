@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
-import pathlib
 import signal
 import time
-import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +18,7 @@ import posenc.distributed._exchange
 import posenc.torch
 import scheme_cases
 from posenc.distributed import _composed_parts, _parts, _schedule
-from ranks import models
+from ranks import memory, models
 from ranks import shared_tables as of_shared_tables
 from scheme_cases import CASES, LEARNED, Call
 
@@ -269,79 +266,22 @@ def spoilt(how: str) -> Any:
 # ---- memory ----
 
 
-def held(of: Dealt) -> tuple[int, int, int]:
-    """The most bytes of other ranks' keys and values that are there at a time, of gradients that came for this rank's, and
-    of the two largest blocks."""
+def held(of: Dealt) -> tuple[dict[str, int], int]:
+    """The most bytes of each of memory.KINDS that are there at a time, and of the two largest blocks."""
     call = of.call()
     queries, keys = of.shardings(call)
     heads, given, layer = tensors_of(of, call, queries, keys)
-    most, live = ({tag: 0 for tag in (pd._exchange.KEYS, pd._exchange.GRADIENTS)} for _ in range(2))
-    receive = pd._exchange.Exchange.receive
-
-    def counted(self: Any, shape: Any, dtype: Any, source: int, tag: int) -> Any:
-        coming = receive(self, shape, dtype, source, tag)
-        if tag in most:
-            size = coming.x.numel() * coming.x.element_size()
-            live[tag] += size
-            most[tag] = max(most[tag], live[tag])
-            weakref.finalize(coming.x, gone, tag, size)
-        return coming
-
-    def gone(tag: int, size: int) -> None:
-        live[tag] -= size
-
-    pd._exchange.Exchange.receive = counted  # type: ignore[method-assign]
-    try:
-        leaves = [x.requires_grad_() for x in heads]
+    leaves = [x.requires_grad_() for x in heads]
+    with memory.counted() as live:
         pd.attend(*leaves, layer, GROUPS[of.ranks], of.mode, sharding=queries, timeout=30, **given).sum().backward()
-    finally:
-        pd._exchange.Exchange.receive = receive  # type: ignore[method-assign]
     sizes = sorted(len(one.rows) for one in keys.ranks)
-    two = sum(sizes[-2:]) * call.plan.kv_heads * (call.plan.head_dim + call.plan.value_dim) * 4
-    return most[pd._exchange.KEYS], most[pd._exchange.GRADIENTS], two
+    row = call.plan.kv_heads * (call.plan.head_dim + call.plan.value_dim)
+    row += call.plan.heads if "log_forget" in given else 0
+    return live.most, sum(sizes[-2:]) * row * 4 * max(of.batch, 1)
 
 
-def _peak() -> int:
-    """Bytes of the process' memory at their most since the last call, and from now on anew."""
-    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
-    pathlib.Path("/proc/self/clear_refs").write_text("5")
-    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
-
-
-def _resident() -> int:
-    return 1024 * next(
-        int(line.split()[1])
-        for line in pathlib.Path("/proc/self/status").read_text().splitlines()
-        if line.startswith("VmRSS:")
-    )
-
-
-def peaks() -> dict[str, tuple[float, float]]:
-    """What a forward and a backward pass take at their most, beside their results, in blocks of keys and values."""
-    libc = ctypes.CDLL(None)
-    libc.mallopt(-3, 1 << 16)  # M_MMAP_THRESHOLD: what is freed goes back, so that what is there was asked for
-    rows, channels = 2048, 256
-    plan = posenc.LayerPlan(
-        heads=1, kv_heads=1, head_dim=channels, value_dim=channels, softmax_scale=0.1, mask=posenc.Mask(kind="bidirectional")
-    )
-    layer, sharding = posenc.torch.Layer(plan), posenc.shard(4, tokens=4 * rows, dealing="contiguous")
-    block = 2 * rows * channels * 4
-    made: dict[str, tuple[float, float]] = {}
-    for mode in ("ring", "ring", "all_gather"):  # the first brings what stays
-        leaves = [torch.randn(rows, 1, channels).requires_grad_() for _ in range(3)]
-        libc.malloc_trim(0)
-        before = _resident()
-        _peak()
-        out = pd.attend(*leaves, layer, GROUPS[4], mode, sharding=sharding, timeout=60)
-        forward = _peak() - before - block // 2  # out
-        d_out = torch.ones_like(out)
-        libc.malloc_trim(0)
-        before = _resident()
-        _peak()
-        out.backward(d_out)
-        backward = _peak() - before - 3 * block // 2  # gradients of q, k, v
-        made[mode] = forward / block, backward / block
-    return made
+def peaks() -> dict[str, memory.Peaks]:
+    return memory.peaks(GROUPS[4])
 
 
 # ---- what goes wrong ----
