@@ -23,7 +23,6 @@ from .. import _posenc
 from .._graph_arguments import Layer
 from ._arguments import call_of as _call_of
 from ._agreement import agree
-from ._arguments import MATRICES as _MATRICES
 from ._arguments import digest_of as _digest
 from ._arguments import group_of as _group_of
 from ._attend import Attention
@@ -31,6 +30,7 @@ from ._cache import ShardedCache, attend_parts
 from ._context_parallel import context_parallel
 from ._device_mesh import tokens_of as _tokens_of
 from ._exchange import Exchange, RankError, Traffic
+from ._probe import MATRICES as _MATRICES
 from ._schedule import as_tensor
 
 __all__ = ["RankError", "ShardedCache", "Traffic", "attend", "attend_parts", "collect", "context_parallel", "take"]

@@ -15,13 +15,13 @@ from ._composed_parts import ComposedParts
 from ._device_mesh import flat_group, is_dtensor, is_mesh
 from ._exchange import Exchange, Traffic
 from ._heads import require_distances
-from ._parts import Inputs, Keys, Parts, sums_along_keys, sums_twice
-from ._schedule import Piece, Rows, digest, schedule_of
+from ._parts import Parts, sums_along_keys, sums_twice
+from ._probe import MATRICES, Probe
+from ._schedule import Schedule, digest, schedule_of
 
 _WHERE = "distributed.attend"
 BACKENDS: dict[str, type[Parts]] = {"kernel": Parts, "composed": ComposedParts}
 MODES = ("ring", "all_gather", "ulysses", "hybrid")
-MATRICES = ("attn_mask", "bias")
 _ROWS_OF, _BY_QUERY = "rows of {}", "one for each query"
 _SHORT = (torch.float32, torch.float16, torch.bfloat16)
 _digests: dict[int, tuple[Any, str]] = {}
@@ -180,50 +180,21 @@ def _checked(
     return out
 
 
-def _probe(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    layer: Layer,
-    queries: Any,
-    keys: Any,
-    inputs: dict[str, Tensor],
-    numbers: Any,
-    tables: Any,
-    of_parts: type[Parts],
-) -> None:
-    """One query and one key of zeros: what does not fit the layer is refused before anything is sent."""
+def _require_gates(gates: Tensor) -> None:
+    """As kernels have it."""
+    if not bool(gates.isfinite().all()):
+        refuse("log_forget", "be finite, for sums from the start of the sequence,", float(gates[~gates.isfinite()][0]))
 
-    def one(axes: int) -> Rows:
-        zero = torch.zeros(1, dtype=torch.int64)
-        places = torch.zeros(axes, 1, dtype=torch.float64) if axes else None
-        return Rows(zero, zero, places, torch.tensor([0, 1], dtype=torch.int32)).to(q.device)
 
-    def first(name: str, *shape: int) -> Tensor | None:
-        return inputs[name].new_zeros(shape) if name in inputs else None
-
-    plan = layer.plan
-    batch = () if q.dim() == 3 else (q.shape[0],)
-    heads = (1, plan.heads) if q.dim() == 3 else (*batch, plan.heads, 1)
-    of = Inputs(first("row_gate", *heads), first("q_segments", *batch, 1), None, None, numbers)
-    for name in MATRICES:
-        setattr(of, name, first(name, 1, 1, 1, 1))
-    parts = of_parts(layer, tables, 0, plan.heads, one(queries.axes), of, False)
-
-    def zeros(x: Tensor, count: int, channels: int) -> Tensor:
-        return x.new_zeros((1, count, channels) if x.dim() == 3 else (*batch, count, 1, channels))
-
-    own = Keys(
-        zeros(k, plan.kv_heads, plan.head_dim),
-        zeros(v, plan.kv_heads, plan.value_dim),
-        first("log_forget", *heads),
-        first("k_segments", *batch, 1),
-    )
-    query, piece = zeros(q, plan.heads, plan.head_dim), Piece(0, 0, 1, one(keys.axes))
-    parts.require(query, piece, own)
-    out, lse = (zeros(q, plan.heads, n).float() for n in (plan.value_dim, 1))
-    parts.forward(query, piece, own, None, out, lse[..., 0])
-    parts.count_sinks(out, lse[..., 0])
+def _require_distances(probe: Probe, schedule: Schedule, exchange: Exchange, dealt: int, gathers: bool, is_packed: bool) -> None:
+    """ValueError for distances of this rank's that would be refused while others wait for it."""
+    group, place = divmod(exchange.rank, dealt)
+    heads = _posenc.heads_of_rank(probe.layer.plan.heads, dealt, place)
+    shapes = str([tuple(x.shape) for x in probe.tables])
+    known = (probe.of_parts, probe.layer.text, shapes, str(probe.numbers), gathers)
+    if known not in schedule.known:  # of steps, and of layers that are alike, once
+        probe.of_distances(schedule, group, heads, gathers, is_packed)
+        schedule.known.add(known)
 
 
 def _of_matrix(name: str, x: Tensor, queries: int) -> dict[str, str | None]:
@@ -295,12 +266,17 @@ def call_of(
         all_tables = list(layer.weights if tables is None else tables)
         inputs = _checked(q, k, v, layer, mode, exchange, sharding, keys, dealt, given, all_tables)
         backend = backend_of(backend, layer, device)
-        _probe(q, k, v, layer, sharding, keys, inputs, numbers, all_tables, BACKENDS[backend])
+        probe = Probe(q, k, v, layer, inputs, numbers, all_tables, BACKENDS[backend])
+        probe.of_zeros((sharding.axes, keys.axes))
         in_turn = mode in ("ring", "hybrid")
         sums = sums_along_keys(layer.plan) > 0 and in_turn
         schedule = schedule_of(sharding, keys, layer.plan.mask, int(numbers["prefix"]), dealt, sums, in_turn, device)
         if dealt > 1:
             require_distances(layer.plan, lambda: schedule.extent)
+        if backend == "kernel" and "log_forget" in inputs:
+            _require_gates(inputs["log_forget"])
+        if device.type == "cpu":  # elsewhere it would wait for what the device computes
+            _require_distances(probe, schedule, exchange, dealt, mode == "all_gather", sharding.documents > 1)
         facts = _facts(q, k, v, layer, mode, sharding, keys, dealt, inputs, numbers, all_tables, backend)
     except Exception as refused:  # whatever it is, the others must hear of it
         problem = refused

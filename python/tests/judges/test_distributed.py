@@ -426,6 +426,10 @@ ODD = {
     "double": "q must be of float32, float16, bfloat16 but is of torch.float64",
     "axes": "q_positions",
     "list": "'list' object has no attribute",
+    "gates": "log_forget must be finite, for sums from the start of the sequence, but is -inf",
+    "gates back": "log_forget must be finite, for sums from the start of the sequence, but is nan",
+    "apart": "positions must have distances for a table of at most 1073741824 bytes",
+    "between": "positions must have whole distances, for a table of them",
     "collected": "x must have the 8 tokens of this rank but has 7",
     "collected dtype": "x.dtype must be the same on all ranks, but is torch.float16 on rank 3 and torch.float32 on rank 0",
     "collected shape": "the shape of x must be the same on all ranks, but is ['tokens', 1, 8] on rank 3",
@@ -437,7 +441,7 @@ def test_an_error_is_one_of_all_ranks(pool, what):
     said = pool.ask("refused", what)
     for rank, text in enumerate(said):
         assert ODD[what] in text, (rank, text)
-    if what in ("shape", "layer", "list", "collected"):
+    if what in ("shape", "layer", "list", "gates", "gates back", "apart", "between", "collected"):
         assert all("rank 3 refuses the call" in text for text in said[:3]) and "refuses" not in said[3]
     assert all(pool.ask("works"))  # nothing is left behind
 

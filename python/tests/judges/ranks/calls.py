@@ -336,6 +336,19 @@ def refused(what: str) -> str:
         axes = posenc.Rope(pairing="half", head_dim=8, dim=8, axes=posenc.chunked_axes(["t", "h", "w"], [2, 1, 1]))
         layer = posenc.torch.Layer(layer.plan.replace(rotate=(posenc.Rotate(scheme=axes),)))
         given["sharding"] = posenc.shard(dist.get_world_size(), tokens=32, positions=list(range(64)))
+    if what.startswith("gates"):
+        layer = posenc.torch.Layer(layer.plan.replace(score=(posenc.ForgetGate(),)))
+        given["log_forget"] = torch.full((8, 2), -0.1)
+        if is_odd:
+            given["log_forget"][5, 1] = {"gates": -torch.inf, "gates back": torch.nan}[what]
+        if what == "gates back":
+            q = q.clone().requires_grad_()
+    if what in ("apart", "between"):  # the last token is the last rank's, and no other sees it
+        layer = posenc.torch.Layer(layer.plan.replace(score=(posenc.Sandwich(heads=2, channels=8),)))
+        last = {"apart": 2.0**31, "between": 31.5}[what]
+        given["sharding"] = posenc.shard(
+            dist.get_world_size(), dealing="contiguous", tokens=32, positions=[*range(31), last]
+        )
     if what == "list" and is_odd:
         given["log_forget"] = [1.0, 2.0]
     try:
