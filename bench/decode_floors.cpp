@@ -137,7 +137,8 @@ class Pass {
   float* sum() const { return part(3) + 2 * kHeads; }
   float* angles() const { return part(4); }  // [kTile][kHeadDim]
 
-  // 64 rows of keys or of values, as attend hands them to the kernels, with what is prefetched beside them.
+  // 64 rows of keys or of values, as attend hands them to the kernels, with what is prefetched beside them: of a row
+  // that stays itself.
   DecodeLanes tile(const char* data, std::int64_t key, const Way& way) const {
     const std::int64_t row_bytes = kKeyHeads * stored_.row_bytes;
     DecodeLanes out{.element = stored_.element,
@@ -153,10 +154,10 @@ class Pass {
                     .lanes = kHeads,
                     .heads = kKeyHeads,
                     .each = kHeads / kKeyHeads};
-    if (way.stays || key + kTile >= keys_) return out;
-    out.ahead = static_cast<const char*>(out.a) + kBytesAhead;
-    out.ahead_next = posenc::kernels::kDecodeRows * row_bytes;
-    out.ahead_head = posenc::kernels::kDecodeRows * stored_.row_bytes;
+    if (!way.stays && key + kTile >= keys_) return out;
+    out.ahead = static_cast<const char*>(out.a) + (way.stays ? 0 : kBytesAhead);
+    out.ahead_next = way.stays ? 0 : posenc::kernels::kDecodeRows * row_bytes;
+    out.ahead_head = (way.stays ? 1 : posenc::kernels::kDecodeRows) * stored_.row_bytes;
     out.ahead_row = stored_.line;
     out.ahead_line = posenc::kernels::kDecodeRows * stored_.line;
     return out;

@@ -36,11 +36,33 @@ consteval bool is(Codes, Element) noexcept { return false; }
 template <auto kType>
 constexpr std::int64_t kBytesOf = bytes_of(kType);
 
-// What is fetched beside some rows of a head: line n of row r from at + r row + n line on.
-struct Fetched {
-  const char* at;
-  std::int64_t row;
-  std::int64_t line;
+// Channels of a row; what is fetched beside some rows of a head, line n of row r at + r ahead_row + n ahead_line; and
+// how many times in a row.
+template <int kAsked>
+struct AnyShape {
+  static constexpr int kAsks = kAsked;
+  std::int64_t depth;
+  std::int64_t ahead_row;
+  std::int64_t ahead_line;
+  static LoadRotation rotation(const DecodeLanes& x) noexcept { return x.rotation; }
+};
+// The most usual: heads of 128 channels, all or none of which rotate, and lines in the order of memory, asked for once.
+// Where the compiler knows the strides, rows and queries take one address each; else general registers do not suffice,
+// and products wait for addresses.
+struct UsualShape {
+  static constexpr int kAsks = 1;
+  static constexpr std::int64_t depth = 128;
+  static constexpr std::int64_t ahead_row = kLineBytes;
+  static constexpr std::int64_t ahead_line = kDecodeRows * kLineBytes;
+  static LoadRotation rotation(const DecodeLanes& x) noexcept {
+    return {.cos = x.rotation.cos, .row = depth, .pairs = depth / 2, .interleaved = x.rotation.interleaved};
+  }
+  static bool is_of(const DecodeLanes& x) noexcept {
+    const LoadRotation& rotation = x.rotation;
+    const bool rotates_all = rotation.row == depth && rotation.first == 0 && rotation.pairs == depth / 2;
+    return x.depth == depth && x.ahead_row == ahead_row && x.ahead_line == ahead_line &&
+           (rotation.cos == nullptr || rotates_all);
+  }
 };
 
 template <class V, auto kElement>
@@ -48,37 +70,56 @@ const char* row_of(const DecodeLanes& x, std::int64_t r, std::int64_t h) noexcep
   return static_cast<const char*>(x.a) + (r * x.a_row + h * x.a_head) * kBytesOf<kElement>;
 }
 
-// Beside row r of head h. Where nothing is to be, the row itself, which takes an instruction and no time.
+// Of codes int8 alone: each type more is as many loops once more.
+consteval bool has_usual_shape(Element) noexcept { return true; }
+consteval bool has_usual_shape(Codes codes) noexcept { return codes == Codes::int8; }
+
+// run(shape) of those above.
+//
+// A processor whose fill buffers are busy drops prefetches, and the load that needs the line later waits instead. So
+// where little is computed beside a line, the prefetch is issued kAsks times in a row: where nothing rotates and a row
+// is met once. More lanes than kDecodeLanes meet it again, and ask again. Such a pass waits for memory and not for
+// addresses: in the usual shape it took 0.87 times as long from L3, but 1.05 to 1.1 times from memory.
+template <auto kElement, int kAsks, class Run>
+void with_shape(const DecodeLanes& x, const Run& run) noexcept {
+  // Where nothing is to be fetched, the rows themselves are, which takes an instruction and no time.
+  if (x.ahead == nullptr) return run(AnyShape<kAsks>{x.depth, x.a_row * kBytesOf<kElement>, kLineBytes});
+  if constexpr (has_usual_shape(kElement)) {
+    const bool asks_once = kAsks == 1 || x.each > kDecodeLanes || x.rotation.cos != nullptr;
+    if (asks_once && UsualShape::is_of(x)) return run(UsualShape{});
+  }
+  run(AnyShape<kAsks>{x.depth, x.ahead_row, x.ahead_line});
+}
+
+// The first line that is fetched beside row r of head h.
 template <class V, auto kElement>
-Fetched fetched(const DecodeLanes& x, std::int64_t r, std::int64_t h) noexcept {
-  if (x.ahead == nullptr) return {row_of<V, kElement>(x, r, h), x.a_row * kBytesOf<kElement>, kLineBytes};
+const char* fetched(const DecodeLanes& x, std::int64_t r, std::int64_t h, const auto& shape) noexcept {
+  if (x.ahead == nullptr) return row_of<V, kElement>(x, r, h);
   const char* const group = static_cast<const char*>(x.ahead) + r / kDecodeRows * x.ahead_next + h * x.ahead_head;
-  return {group + r % kDecodeRows * x.ahead_row, x.ahead_row, x.ahead_line};
+  return group + r % kDecodeRows * shape.ahead_row;
 }
 
 // Prefetches one line beside each of kRows rows. In groups of 64 they would fill the line fill buffers, and loads would
 // wait for those.
-//
-// A processor whose fill buffers are busy drops prefetches, and the load that needs the line later waits instead. So
-// where little is computed beside a line, the prefetch is issued kAsks times in a row.
 template <class V, int kRows, int kAsks>
-void fetch_lines(Fetched& ahead) noexcept {
+void fetch_lines(const auto& shape, const char*& ahead) noexcept {
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 4
-    for (int n = 0; n < kAsks; ++n) V::fetch_for_later(ahead.at + r * ahead.row);
+    for (int n = 0; n < kAsks; ++n) V::fetch_for_later(ahead + r * shape.ahead_row);
   }
-  ahead.at += ahead.line;
+  ahead += shape.ahead_line;
 }
 
 // step(k, count) for registers of channels from `first` on.
-template <class Factors, int kRows, class Step>
-void for_channels(std::int64_t first, std::int64_t end, Fetched& ahead, const Step& step) noexcept {
+template <class Factors, int kRows, class Shape, class Step>
+void for_channels(std::int64_t first, std::int64_t end, const Shape& shape, const char*& ahead,
+                  const Step& step) noexcept {
   constexpr std::int64_t kLine = channels_of_line(Factors::kElement);
   constexpr std::int64_t kLanes = Factors::kLanes;
   std::int64_t k = first;
   for (; k + kLine <= end; k += kLine) {
-    fetch_lines<typename Factors::V, kRows, Factors::kAsks>(ahead);
+    fetch_lines<typename Factors::V, kRows, Shape::kAsks>(shape, ahead);
 #pragma GCC unroll 8
     for (std::int64_t j = 0; j < kLine; j += kLanes) step(k + j, All{});
   }
@@ -88,14 +129,14 @@ void for_channels(std::int64_t first, std::int64_t end, Fetched& ahead, const St
 
 // step(p, count) for registers of pairs, each two registers of channels.
 template <class Factors, int kRows, class Step>
-void for_pairs(std::int64_t pairs, Fetched& ahead, const Step& step) noexcept {
+void for_pairs(std::int64_t pairs, const auto& shape, const char*& ahead, const Step& step) noexcept {
   constexpr std::int64_t kLine = channels_of_line(Factors::kElement) / 2;
   constexpr std::int64_t kLanes = Factors::kLanes;
   constexpr std::int64_t kGroup = kLanes < kLine ? kLine : kLanes;
   std::int64_t p = 0;
   for (; p + kGroup <= pairs; p += kGroup) {
 #pragma GCC unroll 2
-    for (std::int64_t j = 0; j < kGroup; j += kLine) fetch_lines<typename Factors::V, kRows, 1>(ahead);
+    for (std::int64_t j = 0; j < kGroup; j += kLine) fetch_lines<typename Factors::V, kRows, 1>(shape, ahead);
 #pragma GCC unroll 8
     for (std::int64_t j = 0; j < kGroup; j += kLanes) step(p + j, All{});
   }
@@ -173,13 +214,14 @@ void load_pairs(const void* a, const LoadRotation& rotation, std::int64_t p, Cou
 // RoPE is applied in registers. Keys that were rotated before, written as floats and read again, cost 1.2 to 1.8 times
 // a call without RoPE from memory, where this costs 1.0 to 1.4 (docs/performance.md). Flattened, since a step that is
 // called from several places is a function otherwise, and its sums are in memory.
-template <class Factors, PairsOnLoad kPairs, class Scales = Unscaled>
-[[gnu::flatten]] void decode_dots_of(const DecodeLanes& x, typename Factors::B of_lanes, Scales scales = {}) noexcept {
+template <class Factors, PairsOnLoad kPairs, class Scales>
+[[gnu::flatten]] void decode_dots_in(const DecodeLanes& x, const auto& shape, typename Factors::B of_lanes,
+                                     Scales scales) noexcept {
   using V = typename Factors::V;
   for_rows_and_lanes<V>(x, [&]<int kRows>(std::int64_t row, std::int64_t h, std::int64_t l) noexcept {
     const char* const a = row_of<V, Factors::kElement>(x, row, h);
     const std::int64_t step = x.a_row * kBytesOf<Factors::kElement>;
-    const std::int64_t depth = x.depth;
+    const std::int64_t depth = shape.depth;
     const auto b = of_lanes + l * depth;
     typename V::Floats sums[kRows][kDecodeLanes];
 #pragma GCC unroll 4
@@ -187,7 +229,7 @@ template <class Factors, PairsOnLoad kPairs, class Scales = Unscaled>
 #pragma GCC unroll 4
       for (typename V::Floats& sum : of_row) sum = V::all(0.0F);
     }
-    Fetched ahead = fetched<V, Factors::kElement>(x, row, h);
+    const char* ahead = fetched<V, Factors::kElement>(x, row, h, shape);
     const auto as_they_lie = [&](std::int64_t k, auto count) noexcept {
       decltype(Factors::load_b(b, count)) of_b[kDecodeLanes];
 #pragma GCC unroll 4
@@ -202,12 +244,12 @@ template <class Factors, PairsOnLoad kPairs, class Scales = Unscaled>
       }
     };
     if constexpr (kPairs == PairsOnLoad::none) {
-      for_channels<Factors, kRows>(0, depth, ahead, as_they_lie);
+      for_channels<Factors, kRows>(0, depth, shape, ahead, as_they_lie);
     } else {
-      const LoadRotation of = x.rotation;
+      const LoadRotation of = shape.rotation(x);
       const float* const cos = of.cos + row * of.row;
-      for_channels<Factors, kRows>(0, of.first, ahead, as_they_lie);
-      for_pairs<Factors, kRows>(of.pairs, ahead, [&](std::int64_t p, auto count) noexcept {
+      for_channels<Factors, kRows>(0, of.first, shape, ahead, as_they_lie);
+      for_pairs<Factors, kRows>(of.pairs, shape, ahead, [&](std::int64_t p, auto count) noexcept {
         typename V::Floats of_b[kDecodeLanes][2];
 #pragma GCC unroll 4
         for (int lane = 0; lane < kDecodeLanes; ++lane) {
@@ -228,7 +270,7 @@ template <class Factors, PairsOnLoad kPairs, class Scales = Unscaled>
           }
         }
       });
-      for_channels<Factors, kRows>(of.first + 2 * of.pairs, depth, ahead, as_they_lie);
+      for_channels<Factors, kRows>(of.first + 2 * of.pairs, depth, shape, ahead, as_they_lie);
     }
     float* const c = x.c + row * x.lanes + l;
     if constexpr (__is_same(Scales, Unscaled)) {
@@ -241,6 +283,13 @@ template <class Factors, PairsOnLoad kPairs, class Scales = Unscaled>
       });
     }
   });
+}
+
+// Of the channels as they lie, or rotated.
+template <class Factors, PairsOnLoad kPairs, class Scales = Unscaled>
+void decode_dots_of(const DecodeLanes& x, typename Factors::B of_lanes, Scales scales = {}) noexcept {
+  with_shape<Factors::kElement, Factors::kAsks>(
+      x, [&](const auto& shape) noexcept { decode_dots_in<Factors, kPairs>(x, shape, of_lanes, scales); });
 }
 
 // The online softmax's rescale of what has been summed; mostly 1, since the maximum rarely changes after some tiles.
@@ -259,14 +308,14 @@ void scale_rows(const DecodeLanes& x) noexcept {
 }
 
 // The weights of some rows stay in registers, and their channels pass by.
-template <class V, auto kElement, class Scales = Unscaled>
-void decode_weighted_of(const DecodeLanes& x, [[maybe_unused]] Scales scales = {}) noexcept {
+template <class V, auto kElement, class Scales>
+[[gnu::flatten]] void decode_weighted_in(const DecodeLanes& x, const auto& shape,
+                                         [[maybe_unused]] Scales scales) noexcept {
   using Floats = typename V::Floats;
-  if (x.scale != nullptr) scale_rows<V>(x);
   for_rows_and_lanes<V>(x, [&]<int kRows>(std::int64_t row, std::int64_t h, std::int64_t l) noexcept {
     const char* const a = row_of<V, kElement>(x, row, h);
     const std::int64_t step = x.a_row * kBytesOf<kElement>;
-    const std::int64_t depth = x.depth;
+    const std::int64_t depth = shape.depth;
     float* const out = x.out + l * depth;
     Floats weights[kRows][kDecodeLanes];
 #pragma GCC unroll 4
@@ -279,8 +328,8 @@ void decode_weighted_of(const DecodeLanes& x, [[maybe_unused]] Scales scales = {
         for (Floats& weight : weights[r]) weight = V::mul(weight, scale);
       }
     }
-    Fetched ahead = fetched<V, kElement>(x, row, h);
-    for_channels<DecodeFloats<V, kElement>, kRows>(0, depth, ahead, [&](std::int64_t k, auto count) noexcept {
+    const char* ahead = fetched<V, kElement>(x, row, h, shape);
+    for_channels<DecodeFloats<V, kElement>, kRows>(0, depth, shape, ahead, [&](std::int64_t k, auto count) noexcept {
       Floats sums[kDecodeLanes];
 #pragma GCC unroll 4
       for (int lane = 0; lane < kDecodeLanes; ++lane) sums[lane] = V::load(out + lane * depth + k, count);
@@ -294,6 +343,13 @@ void decode_weighted_of(const DecodeLanes& x, [[maybe_unused]] Scales scales = {
       for (int lane = 0; lane < kDecodeLanes; ++lane) V::store(out + lane * depth + k, sums[lane], count);
     });
   });
+}
+
+template <class V, auto kElement, class Scales = Unscaled>
+void decode_weighted_of(const DecodeLanes& x, Scales scales = {}) noexcept {
+  if (x.scale != nullptr) scale_rows<V>(x);
+  with_shape<kElement, DecodeFloats<V, kElement>::kAsks>(
+      x, [&](const auto& shape) noexcept { decode_weighted_in<V, kElement>(x, shape, scales); });
 }
 
 // RoPE on load or not, and its pairing, chosen once a call.

@@ -1,16 +1,18 @@
 // Products of few queries and keys that are rotated on load, of each instruction set, against double: what they are,
-// what they read and no more.
+// what they read and no more. And of any, that their bits do not depend on what is prefetched beside them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "cpu/machine/machine.h"
+#include "kernels/codes/codes.h"
 #include "support/error_ratio.h"
 #include "support/guarded_memory.h"
 #include "support/tolerances.h"
@@ -189,6 +191,98 @@ TEST(DecodeLanes, RotateKeysOnTheirWay) {
       }
       ratio.expect();
     }
+  }
+}
+
+// What both products of a tile write.
+struct Products {
+  std::vector<float> c, out;
+  bool operator==(const Products&) const = default;
+};
+
+// Of rows that lie together. `element` is ignored where there are codes.
+Products products(const kernels::KernelTable& table, kernels::DecodeLanes x, std::optional<kernels::Codes> codes) {
+  Products result{.c = std::vector<float>(static_cast<std::size_t>(x.rows * x.lanes)),
+                  .out = std::vector<float>(static_cast<std::size_t>(x.lanes * x.depth), 1.0F)};
+  std::vector<float> weights(result.c.size());
+  for (std::size_t n = 0; n < weights.size(); ++n) weights[n] = static_cast<float>(n % 7) * 0.25F;
+  x.c = result.c.data();
+  x.p = weights.data();
+  x.out = result.out.data();
+  if (codes) {
+    table.codes->decode_dots({.of = x, .codes = *codes, .fixed_scale = 0.5F});
+    table.codes->decode_weighted({.of = x, .codes = *codes, .fixed_scale = 0.5F});
+  } else {
+    table.attention->decode_dots(x);
+    table.attention->decode_weighted(x);
+  }
+  return result;
+}
+
+// Loops are compiled for the most usual shape, and for any (decode_loop.h): lines in the order of memory beside 128
+// channels. A sum is the same in both.
+TEST(DecodeLanes, SameBitsWhateverIsFetched) {
+  constexpr std::int64_t kMostRows = 64;
+  constexpr std::int64_t kMostDepth = 136;
+  std::mt19937 random(kSeed);
+  std::vector<std::uint16_t> memory(static_cast<std::size_t>(2 * kMostRows * kHeads * kMostDepth));
+  for (std::size_t n = 0; n < memory.size(); ++n) {  // numbers near 1, as f32, f16, bf16 and codes
+    memory[n] = static_cast<std::uint16_t>((random() & 0x8000U) | 0x3C00U | (random() & 0x1FFU));
+  }
+  std::vector<float> queries(static_cast<std::size_t>(kLanes * kMostDepth));
+  for (std::size_t n = 0; n < queries.size(); ++n) queries[n] = static_cast<float>(n % 11) - 5.25F;
+  std::vector<float> angles(static_cast<std::size_t>(kMostRows * kMostDepth));
+  for (std::size_t n = 0; n < angles.size(); ++n) angles[n] = static_cast<float>(n % 13) * 0.125F;
+  // Of a head: nothing, all of its channels, some of them.
+  const auto rotations = [&](std::int64_t depth) {
+    std::vector<kernels::LoadRotation> out(1);
+    for (const bool interleaved : {false, true}) {
+      out.push_back({.cos = angles.data(), .row = depth, .pairs = depth / 2, .interleaved = interleaved});
+      out.push_back(
+          {.cos = angles.data(), .row = depth / 2, .first = 16, .pairs = depth / 4, .interleaved = interleaved});
+    }
+    return out;
+  };
+  const auto each = [&](const cpu::IsaKernels& isa, Element element, std::optional<kernels::Codes> codes,
+                        std::int64_t bytes) {
+    for (const std::int64_t depth : {std::int64_t{128}, std::int64_t{96}, kMostDepth}) {
+      for (const std::int64_t rows : {std::int64_t{4}, std::int64_t{7}, kMostRows}) {
+        for (const std::int64_t lanes : {kernels::kDecodeLanes, kEach}) {
+          for (const kernels::LoadRotation& rotation : rotations(depth)) {
+            kernels::DecodeLanes x{.element = element,
+                                   .a = memory.data(),
+                                   .a_row = kHeads * depth,
+                                   .a_head = depth,
+                                   .b = queries.data(),
+                                   .rotation = rotation,
+                                   .rows = rows,
+                                   .depth = depth,
+                                   .lanes = kHeads * lanes,
+                                   .heads = kHeads,
+                                   .each = lanes};
+            const Products alone = products(isa.table, x, codes);
+            x.ahead = memory.data();
+            x.ahead_next = kernels::kDecodeRows * kHeads * depth * bytes;
+            x.ahead_head = kernels::kDecodeRows * depth * bytes;
+            x.ahead_row = kernels::kLineBytes;
+            x.ahead_line = kernels::kDecodeRows * kernels::kLineBytes;
+            EXPECT_EQ(products(isa.table, x, codes), alone)
+                << name(isa.isa) << ", " << rows << " x " << depth << ", lines in the order of memory";
+            x.ahead_head = depth * bytes;
+            x.ahead_row = kHeads * depth * bytes;
+            x.ahead_line = kernels::kLineBytes;
+            EXPECT_EQ(products(isa.table, x, codes), alone)
+                << name(isa.isa) << ", " << rows << " x " << depth << ", lines of a row";
+          }
+        }
+      }
+    }
+  };
+  for (const cpu::IsaKernels& isa : cpu::runnable_kernels()) {
+    for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
+      each(isa, element, std::nullopt, element == Element::f32 ? 4 : 2);
+    }
+    if (isa.table.codes->decode_dots != nullptr) each(isa, Element::f32, kernels::Codes::int8, 1);
   }
 }
 
