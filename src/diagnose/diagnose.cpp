@@ -15,9 +15,9 @@
 #include "diagnose/noise.h"
 #include "diagnose/norms.h"
 #include "diagnose/passed_channels.h"
+#include "diagnose/precision/stored_levels.h"
 #include "diagnose/samples.h"
 #include "diagnose/slips.h"
-#include "diagnose/precision/stored_levels.h"
 #include "diagnose/words/explain.h"
 #include "posenc/error.h"
 
@@ -454,8 +454,10 @@ void drop_what_explains_nothing(Diagnosis& out) {
 // Where nothing known explains what was stored in a few levels, these may be all that is wrong.
 void doubt_what_was_stored(const Samples& samples, Diagnosis& out) {
   if (out.verdict != PortVerdict::differs || !std::ranges::all_of(out.findings, port::is_open)) return;
-  if (!port::is_in_few_levels(samples)) return;
-  out = cannot_tell(std::move(out), "each channel comes out in a few levels, as a cache of four bits or fewer has it",
+  const auto levels = port::stored_levels(samples);
+  if (!levels) return;
+  out = cannot_tell(std::move(out),
+                    formatted("each channel comes out in few levels, {} at most, as a quantised cache has it", *levels),
                     "dump keys after the rotation before they are stored");
 }
 
