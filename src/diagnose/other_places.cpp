@@ -100,16 +100,7 @@ std::vector<Places> other_places(const MeasuredTable& table, const FrequencyList
                  .changes = {{PortFact::rotation, "twice", "once", "rotate queries and keys once"}}});
   out.push_back({.axes = changed(expected.axes, -1.0, 0.0), .changes = {direction_change()}});
   for (const auto& [format, bits] : {std::pair{"float16", 11}, {"bfloat16", 8}}) {
-    Axes axes = expected.axes;
-    std::size_t first = table.rows;
-    for (std::vector<double>& list : axes) {
-      for (std::size_t r = 0; r < list.size(); ++r) {
-        const double exact = std::exchange(list[r], to_significant(list[r], bits));
-        if (list[r] != exact) first = std::min(first, r);
-      }
-    }
-    if (first < table.rows)
-      out.push_back({.axes = std::move(axes), .changes = {short_positions_change(format, first)}});
+    if (auto places = rounded_places(expected.places(), format, bits)) out.push_back(std::move(*places));
   }
   // From 0 on, or from where the first token of each sequence stands.
   const auto tokens = static_cast<std::size_t>(table.tokens);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/formatted.h"
+#include "diagnose/misread_yarn.h"
 
 namespace posenc::inline v0_2::port {
 namespace {
@@ -245,31 +246,6 @@ void add_orders(std::vector<FrequencyList>& out, const FrequencyList& plan, cons
                               "count pairs from 0 in base^(-2p/dim)"}}});
 }
 
-// YaRN's ramp over pairs, from the one that turns beta_slow times to the one that turns beta_fast times in the original
-// length instead of the other way round; [pairs of the rope]. src/math/rope/yarn.cpp has the right one.
-std::vector<double> exchanged_ramp(const YarnScaling& yarn, const Rope& rope) {
-  const auto pair_of = [&](double turns) {
-    constexpr double kTurn = 6.283185307179586;  // 2 pi
-    return static_cast<double>(rope.dim) *
-           std::log(static_cast<double>(yarn.original_max_position_embeddings) / (turns * kTurn)) /
-           (2 * std::log(rope.base));
-  };
-  double low = pair_of(yarn.beta_slow.value_or(1.0));
-  double high = pair_of(yarn.beta_fast.value_or(32.0));
-  if (yarn.truncate) {
-    low = std::floor(low);
-    high = std::ceil(high);
-  }
-  low = std::max(low, 0.0);
-  high = std::min(high, static_cast<double>(rope.dim - 1));
-  if (low == high) high += 0.001;  // as YaRN's code does, against a ramp of no width
-  std::vector<double> out;
-  for (std::int64_t p = 0; p < rope.pairs(); ++p) {
-    out.push_back(std::clamp((static_cast<double>(p) - low) / (high - low), 0.0, 1.0));
-  }
-  return out;
-}
-
 // What is done with a rule's frequencies instead of what it says, pair by pair: [pairs of the rope], of these and of
 // those without the rule.
 void add_misread_rules(std::vector<FrequencyList>& out, const FrequencyList& plan, const Rope& rope,
@@ -297,11 +273,7 @@ void add_misread_rules(std::vector<FrequencyList>& out, const FrequencyList& pla
   if (yarn != nullptr) {
     with("yarn, its ramp the wrong way round: fast pairs divided by the factor, slow ones as they are",
          [&](double f, double unscaled) { return unscaled + unscaled / yarn->factor - f; });
-    const std::vector<double> ramp = exchanged_ramp(*yarn, rope);
-    with("yarn with beta_fast and beta_slow exchanged", [&, p = std::size_t{0}](double, double unscaled) mutable {
-      const double interpolated = ramp[p++];
-      return unscaled * (1 - interpolated) + unscaled / yarn->factor * interpolated;
-    });
+    for (FrequencyList& list : misread_yarn(plan, rope, pairs)) out.push_back(std::move(list));
   }
   if (llama3 == nullptr) return;
   for (const double turns : {llama3->low_freq_factor, llama3->high_freq_factor}) {

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <string_view>
+#include <utility>
 
 #include "base/formatted.h"
 #include "diagnose/noise.h"
@@ -380,8 +382,25 @@ double to_significant(double x, int bits) {
 }
 
 Change short_positions_change(const char* format, std::size_t first_row) {
-  return {PortFact::precision, formatted("{} positions", format), "float32 or integers",
-          "make positions as integers or float32", first_row};
+  const bool is_float = std::string_view(format) == "float32";
+  return {PortFact::precision, formatted("{} positions", format),
+          is_float ? "integers or float64" : "float32 or integers",
+          is_float ? "make positions as integers: float32 holds every second one from 2^24 on"
+                   : "make positions as integers or float32",
+          first_row};
+}
+
+std::optional<Places> rounded_places(Places places, const char* format, int bits) {
+  std::optional<std::size_t> first;
+  for (std::vector<double>& list : places.axes) {
+    for (std::size_t r = 0; r < list.size(); ++r) {
+      const double exact = std::exchange(list[r], to_significant(list[r], bits));
+      if (list[r] != exact) first = std::min(first.value_or(r), r);
+    }
+  }
+  if (!first) return {};
+  places.changes = {short_positions_change(format, *first)};
+  return places;
 }
 
 Change offset_change(double by, double start) {

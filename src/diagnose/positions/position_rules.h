@@ -39,6 +39,9 @@ double to_significant(double x, int bits);
 // Positions that were made in such a format, "float16", from `first_row` on.
 Change short_positions_change(const char* format, std::size_t first_row);
 
+// Places of whose numbers so many bits are left, with that change; nothing where no more are needed.
+std::optional<Places> rounded_places(Places places, const char* format, int bits);
+
 // Positions that are `by` too large, where the first token stands at `start`.
 Change offset_change(double by, double start);
 

@@ -8,6 +8,7 @@
 #include "base/formatted.h"
 #include "diagnose/axis_maps.h"
 #include "diagnose/directed.h"
+#include "diagnose/fitted_lists.h"
 #include "diagnose/free_frequencies.h"
 #include "diagnose/noise.h"
 #include "diagnose/other_places.h"
@@ -102,10 +103,39 @@ std::vector<Explanation> at_decoded_places(const MeasuredTable& table, const Scr
   return out;
 }
 
-// The plan's frequencies one position before and after the expected ones, where it was said which these are.
+// Whether positions that it lists, or that go in other steps, may be those of other frequencies: of a linear rule that
+// is left out every position is the factor times as far.
+bool says_any_positions(const Explanation& e) {
+  return e.listed || std::ranges::any_of(e.places.changes, [](const Change& change) {
+           return change.fact == PortFact::step || change.fact == PortFact::rotation;
+         });
+}
+
+// Lists that are not among those that hold.
+std::vector<FrequencyList> others_than(const std::vector<FrequencyList>& lists, const std::vector<Explanation>& found) {
+  std::vector<FrequencyList> out;
+  for (const FrequencyList& list : lists) {
+    const bool held =
+        std::ranges::any_of(found, [&](const Explanation& e) { return e.frequencies.inv_freq == list.inv_freq; });
+    if (!held) out.push_back(list);
+  }
+  return out;
+}
+
+// The plan's frequencies one position before and after the expected ones, where it was said which these are; and at
+// positions of which float32 holds no more than every second, from 2^24 on.
 std::vector<Explanation> at_neighbouring_places(const Screen& screen, const FrequencyList& plan, const AxisChoice& axis,
                                                 const Expectation& expected) {
   std::vector<Explanation> out;
+  const auto add = [&](Places places) {
+    if (!screen.holds(plan, places, axis.of_pair)) return;
+    out.push_back({.frequencies = plan,
+                   .places = places,
+                   .axis_of_pair = axis.of_pair,
+                   .changes = places.changes,
+                   .first_position = static_cast<std::int64_t>(expected.start)});
+  };
+  if (auto places = rounded_places(expected.places(), "float32", 24)) add(std::move(*places));
   if (!expected.start_known || !expected.counted) return out;
   for (const double k : {-1.0, 1.0}) {
     Places places = expected.places();
@@ -113,12 +143,7 @@ std::vector<Explanation> at_neighbouring_places(const Screen& screen, const Freq
       for (double& x : list) x += k;
     }
     places.changes = {offset_change(k, expected.start)};
-    if (!screen.holds(plan, places, axis.of_pair)) continue;
-    out.push_back({.frequencies = plan,
-                   .places = places,
-                   .axis_of_pair = axis.of_pair,
-                   .changes = places.changes,
-                   .first_position = static_cast<std::int64_t>(expected.start)});
+    add(std::move(places));
   }
   return out;
 }
@@ -165,66 +190,6 @@ std::vector<Explanation> at_decoded_axes(const MeasuredTable& table, const Frequ
                    .axis_of_pair = axis.of_pair,
                    .changes = places->changes,
                    .first_position = static_cast<std::int64_t>(expected.start)});
-  }
-  return out;
-}
-
-// ---- Numbers that are fitted ----
-
-// The plan's rope with a base, then with a linear factor, that the measured frequencies say.
-std::vector<FrequencyList> fitted_lists(const MeasuredTable& table, const Screen& screen, const Rope& rope,
-                                        const ChannelPairs& pairs, const Expectation& expected,
-                                        const std::vector<std::int32_t>& axis_of_pair) {
-  std::vector<FrequencyList> out;
-  const Places places = expected.places();
-  const FreeFrequencies measured =
-      expected.counted ? free_frequencies(table) : free_frequencies(table, places, axis_of_pair);
-  const auto fit = [&](const Rope& pattern, const std::vector<Change>& others) {
-    const auto with_base = [&](double base) {
-      Rope other = pattern;
-      other.base = base;
-      return frequency_list(other, expected.length, pairs, {});
-    };
-    const auto frequencies_of = [&](double base) {
-      const auto list = with_base(base);
-      return list ? list->inv_freq : std::vector<double>(pairs.pairs(), 0.0);
-    };
-    const auto raw = fitted_number(measured, 2.0, 1e12, frequencies_of);
-    if (!raw) return;
-    // Of the expected positions first: of others, which the base would stretch, fewer digits seem enough. A base that
-    // nobody rounded has more of them than are told.
-    const auto is_sound = [&](double value) {
-      const auto list = with_base(value);
-      return list && screen.holds(*list, places, axis_of_pair) &&
-             suspicion(table, {&*list, &places, &axis_of_pair}) == Suspicion::none;
-    };
-    auto base = fewest_digits(*raw, is_sound);
-    if (!base && is_sound(*raw)) base = *raw;
-    if (!base) {
-      const double refined = refined_number(table, places, axis_of_pair, *raw, frequencies_of);
-      base = fewest_digits(refined, is_sound);
-      if (!base && is_sound(std::nearbyint(refined))) base = std::nearbyint(refined);
-    }
-    if (!base && axis_of_pair.empty()) {
-      base = fewest_digits(*raw, [&](double value) {
-        const auto list = with_base(value);
-        return list && screen.decodes(*list, expected.axes.front());
-      });
-    }
-    if (!base || *base == rope.base) return;
-    if (auto list = with_base(*base)) {
-      list->changes = joined_changes({base_change(*base, rope.base)}, others);
-      list->fitted = true;
-      out.push_back(std::move(*list));
-    }
-  };
-  fit(rope, {});
-  if (!std::holds_alternative<std::monostate>(rope.scaling)) {
-    Rope plain = rope;
-    plain.scaling = std::monostate{};
-    Change dropped = scaling_change(plain.scaling, rope.scaling);
-    dropped.found = "none: the rule was dropped";
-    fit(plain, {std::move(dropped)});
   }
   return out;
 }
@@ -354,7 +319,12 @@ Explained explain(const MeasuredTable& table, const ChannelPairs& pairs, const E
   }
   if (found.empty()) add(the_other_way(screen, lists, axes.front(), expected));
   if (found.empty()) add(at_decoded_axes(table, lists.front(), axes.front(), expected));
-  if (found.empty()) add(at_decoded_places(table, screen, lists, axes.front(), expected));
+  if (std::ranges::all_of(found, says_any_positions)) {
+    std::vector<Explanation> others =
+        at_decoded_places(table, screen, others_than(lists, found), axes.front(), expected);
+    if (!others.empty()) std::erase_if(found, [](const Explanation& e) { return e.listed; });
+    add(std::move(others));
+  }
   if (found.empty()) {
     const std::vector<FrequencyList> fitted = fitted_lists(table, screen, rope, pairs, expected, axes.front().of_pair);
     add(at_expected_places(screen, fitted, {axes.front()}, expected));
