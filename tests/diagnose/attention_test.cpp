@@ -10,6 +10,7 @@
 #include <map>
 
 #include "diagnose/attention_port.h"
+#include "diagnose/port.h"
 #include "posenc/error.h"
 
 namespace posenc::test {
@@ -182,6 +183,32 @@ TEST(diagnose_attention, names_formats_inside_and_what_it_measures) {
     EXPECT_TRUE(std::ranges::any_of(d.findings, [&](const PortFinding& f) { return f.found == expected->second; }))
         << fault.name << "\n"
         << describe(d);
+  }
+}
+
+// Of 12 heads four slopes are no powers of two. slope j is the same to a softmax as -slope (i - j), until it is
+// rounded.
+TEST(diagnose_attention, names_alibi_that_was_made_in_bfloat16) {
+  PortedLayer of = ported_layers().at(3);
+  of.layer.heads = of.layer.kv_heads = 12;
+  of.layer.score = {Alibi{.heads = 12}};
+  of.port.heads = of.port.kv_heads = 12;
+  const auto slope = [](std::size_t h) {
+    return std::exp2(h < 8 ? -1.0 - static_cast<double>(h) : 7.5 - static_cast<double>(h));
+  };
+  for (const bool rounded : {false, true}) {
+    AttentionPort port = of.port;
+    port.bias = [=](std::size_t h, double, double j) {
+      return rounded ? rounded_to(DType::bf16, slope(h) * j) : slope(h) * j;
+    };
+    const AttentionNumbers n = numbers_of(port, 40, 40, DType::f32, 13);
+    for (const Dumped& dumped : kDumped) {
+      const AttentionDiagnosis d = diagnose_attention(args_of(of, n, dumped, {}));
+      ASSERT_EQ(d.verdict, rounded ? PortVerdict::differs : PortVerdict::as_the_plan) << dumped.name << describe(d);
+      if (!rounded) continue;
+      EXPECT_EQ(d.findings.front().fact, PortFact::precision) << dumped.name << describe(d);
+      EXPECT_EQ(d.findings.front().found, "slopes times places in bfloat16") << dumped.name << describe(d);
+    }
   }
 }
 

@@ -37,6 +37,46 @@ double in_tf32(double x) {
   return std::ldexp(std::round(mantissa * 2048), exponent - 11);
 }
 
+std::vector<AttentionFault> missed_biases() {
+  using P = AttentionPort;
+  using L = PortedLayer;
+  std::vector<AttentionFault> out;
+  out.push_back(found_in_part("T5's bias in bfloat16", PortFact::precision, [](P& p, const L& of, Places, Places) {
+    const auto own = p.bias;
+    p.bias = [own](Places h, double i, double j) { return in_bfloat16(own(h, i, j)); };
+    return !of.table.empty();
+  }));
+  out.back().of_fine_dumps = true;
+  for (const bool alibi : {true, false}) {
+    out.push_back(
+        found_in_part(alibi ? "ALiBi's heads one further" : "T5's heads one further",
+                      alibi ? PortFact::slopes : PortFact::buckets, [alibi](P& p, const L& of, Places, Places) {
+                        const auto own = p.bias;
+                        p.bias = [own, n = p.heads](Places h, double i, double j) { return own((h + 1) % n, i, j); };
+                        return alibi ? of.name == "bloom" : !of.table.empty();
+                      }));
+  }
+  // Of the layers' 16 buckets, 8 of a direction where there are two.
+  const auto buckets = [&out](const char* name, double (*beyond)(double over, double reach)) {
+    out.push_back(found_in_part(name, PortFact::buckets, [beyond](P& p, const L& of, Places, Places) {
+      const bool both = of.layer.mask.kind == MaskKind::bidirectional;
+      const double each = both ? 8 : 16;
+      p.bias = [table = of.table, beyond, both, each](Places h, double i, double j) {
+        const double exact = each / 2;
+        const double size = both ? std::fabs(i - j) : std::fmax(i - j, 0);
+        double bucket = size;
+        if (size >= exact) bucket = exact + std::floor(beyond(size / exact, 40 / exact) * exact);
+        bucket = std::fmin(bucket, each - 1) + (both && j > i ? each : 0);
+        return table[static_cast<Places>(bucket) * 4 + h];
+      };
+      return !of.table.empty();
+    }));
+  };
+  buckets("T5 by log10 over ln", [](double over, double reach) { return std::log10(over) / std::log(reach); });
+  buckets("T5 by roots", [](double over, double reach) { return std::sqrt((over - 1) / reach); });
+  return out;
+}
+
 }  // namespace
 
 std::vector<AttentionFault> found_attention() {
@@ -93,6 +133,7 @@ std::vector<AttentionFault> found_attention() {
                                 p.seen = [own, one](double i, double j) { return own(i, j) && !(i == one && j == 0); };
                                 return queries > 20 && own(one, 0);
                               }));
+  for (AttentionFault& fault : missed_biases()) out.push_back(std::move(fault));
   return out;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/formatted.h"
 #include "diagnose/attention/inner_formats.h"
+#include "diagnose/attention/measured_biases.h"
 #include "diagnose/attention/measured_heads.h"
 #include "diagnose/attention/measured_mask.h"
 #include "diagnose/attention/measured_numbers.h"
@@ -329,6 +330,7 @@ bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<
   if (!plan.holds() || is_loose) {
     if (held.empty()) measure(measured_masks(stage, tried.front(), layer.mask, dumped));
     if (held.empty() && !plan.holds()) measure(port::measured_heads(judge, args, dumped, stage, tried.front()));
+    if (held.empty() && !plan.holds()) measure(port::measured_biases(args, dumped, stage, tried.front()));
     if (held.empty()) measure(port::fitted_numbers(layer, dumped, stage, tried.front()));
   }
   if (plan.holds() && !is_better(kBetter)) {

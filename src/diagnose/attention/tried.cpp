@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/formatted.h"
+#include "diagnose/attention/tried_biases.h"
 #include "reference/elements.h"
 
 namespace posenc::inline v0_2::port {
@@ -14,16 +15,8 @@ namespace {
 
 using Tried = std::vector<AttentionTried>;
 
-template <typename Part>
-std::shared_ptr<const Part> kept(Part part) {
-  return std::make_shared<const Part>(std::move(part));
-}
-
 void add(Tried& out, const AttentionTried& of, Change change, AttentionStage first = AttentionStage::scores) {
-  AttentionTried tried = of;
-  tried.change = std::move(change);
-  tried.first = first;
-  out.push_back(std::move(tried));
+  out.push_back(changed(of, std::move(change), first));
 }
 
 // ---- scale and cap ----
@@ -239,156 +232,6 @@ void add_masks(const AttentionDumpArgs& args, const DumpedAttention& dumped, con
   }
 }
 
-// ---- biases ----
-
-bool has_alibi(const LayerPlan& layer) {
-  return std::ranges::any_of(layer.score, [](const ScoreTerm& term) { return std::holds_alternative<Alibi>(term); });
-}
-
-template <typename Term, typename Change>
-std::optional<LayerPlan> with_term(const LayerPlan& layer, Change change) {
-  LayerPlan out = layer;
-  for (ScoreTerm& term : out.score) {
-    if (auto* of = std::get_if<Term>(&term)) {
-      const Term was = *of;
-      change(*of);
-      if (*of == was) return {};
-      return out;
-    }
-  }
-  return {};
-}
-
-// T5's table at min(i - j, buckets - 1); of both directions a half of the buckets each.
-std::optional<Scores> without_logarithm(const AttentionDumpArgs& args, const DumpedAttention& dumped) {
-  const LayerPlan& layer = *args.layer;
-  const auto* own = layer.score.size() == 1 ? std::get_if<T5Bias>(&layer.score.front()) : nullptr;
-  if (own == nullptr || own->gated || own->axis != 0 || args.learned.score.size() != 1) return {};
-  const auto* weights = std::get_if<T5Weights>(&args.learned.score.front());
-  if (weights == nullptr || weights->table.rank != 2) return {};
-  const std::int64_t each = own->bidirectional ? own->buckets / 2 : own->buckets;
-  Scores out(dumped.heads * dumped.queries * dumped.keys);
-  for (std::size_t i = 0; i < dumped.queries; ++i) {
-    for (std::size_t j = 0; j < dumped.keys; ++j) {
-      const std::int64_t distance = dumped.q_order[i] - dumped.k_order[j];
-      const std::int64_t size = own->bidirectional ? std::abs(distance) : std::max<std::int64_t>(distance, 0);
-      const std::int64_t bucket = std::min(size, each - 1) + (own->bidirectional && distance < 0 ? each : 0);
-      for (std::size_t h = 0; h < dumped.heads; ++h) {
-        const double x = reference::read(weights->table, bucket * weights->table.strides[0] +
-                                                             static_cast<std::int64_t>(h) * weights->table.strides[1]);
-        out[dumped.at(h, i, j)] = own->scaled ? layer.softmax_scale * x : x;
-      }
-    }
-  }
-  return out;
-}
-
-void add_biases(const AttentionDumpArgs& args, const DumpedAttention& dumped, const AttentionTried& plan, Tried& out) {
-  const LayerPlan& layer = *args.layer;
-  if (layer.score.empty()) return;
-  const bool alibi = has_alibi(layer);
-  const PortFact fact = alibi ? PortFact::slopes : PortFact::buckets;
-  const auto with = [&](Scores bias, std::string found, std::string expected, std::string mend) {
-    AttentionTried tried = plan;
-    tried.bias = kept(std::move(bias));
-    add(out, tried, {fact, std::move(found), std::move(expected), std::move(mend)});
-  };
-  const auto times = [&](double by) {
-    Scores bias = *plan.bias;
-    for (double& x : bias) x *= by;
-    return bias;
-  };
-  with(times(0.0), "no bias", "the layer's bias", "add the bias to the scores before the softmax");
-  with(times(-1.0), "the bias with the other sign", "the layer's bias", "add the bias, do not subtract it");
-  if (layer.softmax_scale != 1 && layer.softmax_scale > 0) {
-    with(times(layer.softmax_scale), "the bias times the softmax scale", "the bias as it is",
-         "add the bias after QK^T is scaled");
-    with(times(1 / layer.softmax_scale), "the bias over the softmax scale", "the bias times the scale",
-         "add the bias before QK^T is scaled");
-  }
-  // Heads in the other order.
-  Scores reversed(plan.bias->size());
-  const std::size_t each = dumped.queries * dumped.keys;
-  for (std::size_t h = 0; h < dumped.heads; ++h) {
-    std::copy_n(plan.bias->begin() + static_cast<std::ptrdiff_t>((dumped.heads - 1 - h) * each), each,
-                reversed.begin() + static_cast<std::ptrdiff_t>(h * each));
-  }
-  with(std::move(reversed), "heads in reverse", "head h has the h-th slope or column", "do not reverse the heads");
-  const auto at = [&](BiasPlaces places, std::string found, std::string mend) {
-    with(bias_scores(layer, args, dumped, places), std::move(found), "the distance i - j", std::move(mend));
-  };
-  at({.times = -1}, "the distance j - i", "the distance is the query's place less the key's");
-  at({.plus = 1}, "distances one too large", "the distance of a query to its own key is 0");
-  at({.plus = -1}, "distances one too small", "the distance of a query to its own key is 0");
-  if (const std::int64_t cached = dumped.last_order - (dumped.all_queries - 1); cached > 0) {
-    at({.plus = -cached}, "distances of queries counted from 0, as if nothing were cached",
-       formatted("the first query stands at {}", cached));
-  }
-  const auto changed = [&](std::optional<LayerPlan> other, std::string found, std::string expected) {
-    if (other) with(bias_scores(*other, args, dumped), std::move(found), expected, formatted("take {}", expected));
-  };
-  if (alibi) {
-    changed(with_term<Alibi>(layer, [](Alibi& of) { of.geometric_slopes = !of.geometric_slopes; }),
-            "slopes of another rule for a number of heads that is no power of two", "the slopes of the plan's rule");
-    changed(with_term<Alibi>(layer, [](Alibi& of) { of.symmetric = !of.symmetric; }),
-            "the other form for keys after the query", "the plan's form, by i - j or by its size");
-    changed(with_term<Alibi>(layer, [](Alibi& of) { of.max_bias = of.max_bias == 4 ? 8 : 4; }),
-            "slopes from another exponent (alibi_bias_max)", "the plan's alibi_bias_max");
-    // Heads shared out, each part with the slopes of as many heads as it has.
-    for (std::int64_t ranks = 2; ranks <= 8 && layer.heads / ranks >= 1; ++ranks) {
-      if (layer.heads % ranks != 0 || layer.score.size() != 1) continue;
-      const std::int64_t part = layer.heads / ranks;
-      Alibi of = std::get<Alibi>(layer.score.front());
-      of.heads = part;
-      LayerPlan other = layer;
-      other.heads = part;
-      other.kv_heads = part;
-      other.score.front() = of;
-      DumpedAttention few = dumped;
-      few.heads = few.kv_heads = static_cast<std::size_t>(part);
-      few.q.assign(few.queries * few.heads * few.head_dim, 0.0);
-      few.k.assign(few.keys * few.heads * few.head_dim, 0.0);
-      const Scores one = bias_scores(other, args, few);
-      Scores all;
-      for (std::int64_t n = 0; n < ranks; ++n) all.insert(all.end(), one.begin(), one.end());
-      with(std::move(all), formatted("the slopes of {} heads, {} times", part, ranks),
-           formatted("the slopes of {} heads", layer.heads),
-           "make the slopes of all heads of the layer, and take those of the heads that are here");
-    }
-    // 2^(-8 h / heads) from h = 0 on: the first slope is 1. By the plan's rule, and by one for any number of heads.
-    const auto geometric = with_term<Alibi>(layer, [](Alibi& of) { of.geometric_slopes = true; });
-    for (const Scores& of : {*plan.bias, geometric ? bias_scores(*geometric, args, dumped) : Scores{}}) {
-      Scores bias = of;
-      for (double& x : bias) x *= std::exp2(8.0 / static_cast<double>(dumped.heads));
-      if (bias.empty()) continue;
-      with(std::move(bias), "slopes that start one head too early: the first is 1", "the plan's slopes",
-           "the slope of head h, counted from 0, is 2^(-8 (h + 1) / heads)");
-    }
-    return;
-  }
-  if (auto linear = without_logarithm(args, dumped)) {
-    with(std::move(*linear), "buckets without a logarithm: one for each distance, the last for all beyond",
-         "half of the buckets exact, the others logarithmic",
-         "beyond half of the buckets take the logarithm of the distance");
-  }
-  const auto t5 = [&](auto change, const std::string& found, const std::string& expected) {
-    changed(with_term<T5Bias>(layer, change), found, expected);
-  };
-  for (const ScoreTerm& term : layer.score) {
-    const auto* own = std::get_if<T5Bias>(&term);
-    if (own == nullptr) continue;
-    t5([](T5Bias& of) { of.bidirectional = !of.bidirectional; },
-       own->bidirectional ? "buckets of one direction" : "buckets of both directions",
-       own->bidirectional ? "buckets of both directions" : "buckets of one direction");
-    for (const std::int64_t far : {std::int64_t{20}, std::int64_t{32}, std::int64_t{64}, std::int64_t{128},
-                                   std::int64_t{256}, 2 * own->max_distance, own->max_distance / 2}) {
-      if (far <= own->buckets / 2 || far == own->max_distance) continue;
-      t5([far](T5Bias& of) { of.max_distance = far; }, formatted("buckets up to distance {}", far),
-         formatted("buckets up to distance {}", own->max_distance));
-    }
-  }
-}
-
 // ---- rotation ----
 
 // Queries and keys that were dumped on the other side of the rotation than is said, or that were not rotated.
@@ -513,7 +356,7 @@ std::vector<AttentionTried> tried_attention(const AttentionDumpArgs& args, const
   add_scales(layer, plan, out);
   add_caps(layer, plan, out);
   add_masks(args, dumped, plan, out);
-  add_biases(args, dumped, plan, out);
+  for (AttentionTried& one : tried_biases(args, dumped, plan)) out.push_back(std::move(one));
   add_others(args, dumped, plan, out);
   add_rotation(args, dumped, plan, out);
   return out;

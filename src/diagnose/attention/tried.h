@@ -4,11 +4,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "diagnose/attention/made.h"
-#include "diagnose/precision/formats.h"
 #include "diagnose/hypothesis.h"
+#include "diagnose/precision/formats.h"
 
 namespace posenc::inline v0_2::port {
 
@@ -36,6 +37,18 @@ struct AttentionTried {
   bool of_mask = false;                           // the change is one of the mask
   std::size_t fitted = 0;                         // so many of its numbers were fitted to the dump
 };
+
+template <typename Part>
+std::shared_ptr<const Part> kept(Part part) {
+  return std::make_shared<const Part>(std::move(part));
+}
+
+// `of` with a change, which is first seen in that stage.
+inline AttentionTried changed(AttentionTried of, Change change, AttentionStage first = AttentionStage::scores) {
+  of.change = std::move(change);
+  of.first = first;
+  return of;
+}
 
 std::vector<AttentionTried> tried_attention(const AttentionDumpArgs& args, const DumpedAttention& dumped);
 
