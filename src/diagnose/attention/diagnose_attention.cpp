@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/formatted.h"
+#include "diagnose/attention/flipped_keys.h"
 #include "diagnose/attention/inner_formats.h"
 #include "diagnose/attention/measured_biases.h"
 #include "diagnose/attention/measured_heads.h"
@@ -331,7 +332,10 @@ bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<
     if (held.empty()) measure(measured_masks(stage, tried.front(), layer.mask, dumped));
     if (held.empty() && !plan.holds()) measure(port::measured_heads(judge, args, dumped, stage, tried.front()));
     if (held.empty() && !plan.holds()) measure(port::measured_biases(args, dumped, stage, tried.front()));
-    if (held.empty()) measure(port::fitted_numbers(layer, dumped, stage, tried.front()));
+    if (held.empty()) measure(port::fitted_numbers(judge, layer, dumped, stage, tried.front()));
+    if (held.empty() && !plan.holds()) {
+      measure(port::flipped_keys(judge, layer.mask, dumped, stage, tried.front()));
+    }
   }
   if (plan.holds() && !is_better(kBetter)) {
     if (is_better(kAsGood)) {

@@ -25,9 +25,13 @@ Few few_queries(const DumpedAttention& dumped, const AttentionTried& plan, std::
   std::vector<std::size_t> queries;
   const std::size_t count = std::min(dumped.queries, most);
   for (std::size_t n = 0; n < count; ++n) queries.push_back(dumped.queries - 1 - n * dumped.queries / count);
+  return these_queries(dumped, plan, queries);
+}
+
+Few these_queries(const DumpedAttention& dumped, const AttentionTried& plan, const std::vector<std::size_t>& queries) {
   Few out{dumped, plan};
   DumpedAttention& few = out.dumped;
-  few.queries = count;
+  few.queries = queries.size();
   few.q = rows_of(dumped.q, queries, dumped.queries, dumped.heads * dumped.head_dim, 1);
   few.out = rows_of(dumped.out, queries, dumped.queries, dumped.heads * dumped.value_dim, 1);
   few.scores = rows_of(dumped.scores, queries, dumped.queries, dumped.keys, dumped.heads);

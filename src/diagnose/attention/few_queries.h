@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "diagnose/attention/tried.h"
 
@@ -13,5 +14,8 @@ struct Few {
   AttentionTried plan;
 };
 Few few_queries(const DumpedAttention& dumped, const AttentionTried& plan, std::size_t most);
+
+// Of queries by their numbers in the dump.
+Few these_queries(const DumpedAttention& dumped, const AttentionTried& plan, const std::vector<std::size_t>& queries);
 
 }  // namespace posenc::inline v0_2::port

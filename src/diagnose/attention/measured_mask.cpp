@@ -222,9 +222,8 @@ std::optional<std::int64_t> least_bound(const DumpedAttention& dumped, const Att
   return best;
 }
 
-}  // namespace
-
-std::vector<Change> mask_words(const Mask& mask, const DumpedAttention& dumped, const Seen& plan, const Seen& seen) {
+// What makes all of the mask.
+std::vector<Change> rule_words(const Mask& mask, const DumpedAttention& dumped, const Seen& plan, const Seen& seen) {
   std::vector<Change> out;
   if (std::ranges::count(seen, 1) == 0 || seen == plan) return out;
   const Bounds own = bounds_of(dumped, plan);
@@ -267,6 +266,72 @@ std::vector<Change> mask_words(const Mask& mask, const DumpedAttention& dumped, 
     out.push_back({PortFact::mask, formatted("keys before {} see each other, as a prefix does", last + 1),
                    std::string(name(mask.kind)), formatted("the mask is {} from the first token on", name(mask.kind))});
   }
+  return out;
+}
+
+// Places of some queries or keys, at most four: "the query at 7", "the queries at 7, 9, ..."; of a run to the last
+// query "queries from 7 on".
+std::string places_words(const std::vector<std::int64_t>& places, std::string_view one) {
+  constexpr std::size_t kTold = 4;
+  std::vector<std::int64_t> few = places;
+  few.resize(std::min(few.size(), kTold));
+  return formatted("the {} at {}{}", places.size() == 1 ? one : formatted("{}s", one), joined(few, ", "),
+                   few.size() < places.size() ? ", ..." : "");
+}
+std::string queries_words(const std::vector<std::int64_t>& places, std::int64_t last) {
+  const bool is_run = places.size() > 1 && places.back() == last &&
+                      places.back() - places.front() + 1 == static_cast<std::int64_t>(places.size());
+  return is_run ? formatted("queries from {} on", places.front()) : places_words(places, "query");
+}
+
+// What queries do that see other keys than the plan shows them, where others see those: a rule of theirs, or, of few
+// queries, the keys.
+std::vector<Change> some_queries_words(const Mask& mask, const DumpedAttention& dumped, const Seen& plan,
+                                       const Seen& seen) {
+  constexpr std::size_t kFewOf = 4;  // a quarter of all
+  DumpedAttention some{.keys = dumped.keys, .k_order = dumped.k_order};
+  Seen of_plan;
+  Seen of_seen;
+  for (std::size_t i = 0; i < dumped.queries; ++i) {
+    const auto from = static_cast<std::ptrdiff_t>(i * dumped.keys);
+    const auto to = from + static_cast<std::ptrdiff_t>(dumped.keys);
+    if (std::equal(plan.begin() + from, plan.begin() + to, seen.begin() + from)) continue;
+    ++some.queries;
+    some.q_order.push_back(dumped.q_order[i]);
+    of_plan.insert(of_plan.end(), plan.begin() + from, plan.begin() + to);
+    of_seen.insert(of_seen.end(), seen.begin() + from, seen.begin() + to);
+    if (!dumped.given.empty())
+      some.given.insert(some.given.end(), dumped.given.begin() + from, dumped.given.begin() + to);
+  }
+  if (some.queries == 0 || some.queries == dumped.queries) return {};
+  const std::string whose = queries_words(some.q_order, dumped.q_order.back());
+  if (kFewOf * some.queries > dumped.queries) {
+    std::vector<Change> out = rule_words(mask, some, of_plan, of_seen);
+    for (Change& change : out) change.found = formatted("{}: {}", whose, change.found);
+    return out;
+  }
+  std::vector<std::int64_t> more;
+  std::vector<std::int64_t> fewer;
+  for (std::size_t n = 0; n < of_seen.size(); ++n) {
+    if (of_seen[n] == of_plan[n]) continue;
+    (of_seen[n] != 0 ? more : fewer).push_back(dumped.k_order[n % dumped.keys]);
+  }
+  for (std::vector<std::int64_t>* keys : {&more, &fewer}) {
+    std::ranges::sort(*keys);
+    keys->erase(std::unique(keys->begin(), keys->end()), keys->end());
+  }
+  std::vector<std::string> parts;
+  if (!more.empty()) parts.push_back(formatted("{} too", places_words(more, "key")));
+  if (!fewer.empty()) parts.push_back(formatted("not {}", places_words(fewer, "key")));
+  return {{PortFact::mask, formatted("{} {} {}", whose, some.queries == 1 ? "sees" : "see", joined(parts, " and ")),
+           "the keys that the plan shows", "look at what is other of these tokens: padding, the end of a chunk"}};
+}
+
+}  // namespace
+
+std::vector<Change> mask_words(const Mask& mask, const DumpedAttention& dumped, const Seen& plan, const Seen& seen) {
+  std::vector<Change> out = rule_words(mask, dumped, plan, seen);
+  if (out.empty() && std::ranges::count(seen, 1) > 0) out = some_queries_words(mask, dumped, plan, seen);
   return out;
 }
 

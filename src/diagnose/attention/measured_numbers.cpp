@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
@@ -18,48 +19,85 @@ constexpr std::size_t kSearched = 2;
 constexpr int kGrid = 24;
 constexpr int kTrials = 32;
 
-// The number above 0 with which least is left; `with(tried, number)` sets it.
-template <typename With>
-double least_number(const Few& few, const Stage& stage, double scale, double near, With with) {
-  const StageJudge judge(few.dumped, scale);
-  const auto left = [&](double x) {
-    AttentionTried tried = few.plan;
-    with(tried, std::exp(x));
-    return judge.left(stage, tried).rest;
+// The numbers above 0 with which least is left, each of its own part: `left(numbers)`, of each. All are searched at
+// once.
+template <typename Parts>
+std::vector<double> least_numbers(std::size_t count, double near, Parts left) {
+  const auto rests = [&](const std::vector<double>& logarithms) {
+    std::vector<double> numbers = logarithms;
+    for (double& x : numbers) x = std::exp(x);
+    return left(numbers);
   };
   const double middle = std::log(near);
   const double reach = 9 * std::log(2.0);
   const double step = 2 * reach / kGrid;
-  double best = middle;
-  double least = std::numeric_limits<double>::infinity();
+  std::vector<double> best(count, middle);
+  std::vector<double> least(count, std::numeric_limits<double>::infinity());
   for (int n = 0; n <= kGrid; ++n) {
     const double x = middle - reach + n * step;
-    const double rest = left(x);
-    if (rest >= least) continue;
-    least = rest;
-    best = x;
-  }
-  const double golden = (std::sqrt(5.0) - 1) / 2;
-  double a = best - step;
-  double b = best + step;
-  double c = b - golden * (b - a);
-  double d = a + golden * (b - a);
-  double at_c = left(c);
-  double at_d = left(d);
-  for (int n = 0; n < kTrials; ++n) {
-    if (at_c < at_d) {
-      b = std::exchange(d, c);
-      at_d = at_c;
-      c = b - golden * (b - a);
-      at_c = left(c);
-    } else {
-      a = std::exchange(c, d);
-      at_c = at_d;
-      d = a + golden * (b - a);
-      at_d = left(d);
+    const std::vector<double> rest = rests(std::vector<double>(count, x));
+    for (std::size_t m = 0; m < count; ++m) {
+      if (rest[m] >= least[m]) continue;
+      least[m] = rest[m];
+      best[m] = x;
     }
   }
-  return std::exp((a + b) / 2);
+  // Golden sections of each: the new point is c where what is left there was less, else d.
+  const double golden = (std::sqrt(5.0) - 1) / 2;
+  struct Section {
+    double a, b, c, d;
+    double at_c = 0.0, at_d = 0.0;
+    bool asks_c = true;
+  };
+  std::vector<Section> sections;
+  for (const double x : best) {
+    const double a = x - step;
+    const double b = x + step;
+    sections.push_back({a, b, b - golden * (b - a), a + golden * (b - a)});
+  }
+  const auto ask = [&](auto at) {
+    std::vector<double> points(count);
+    for (std::size_t m = 0; m < count; ++m) points[m] = at(sections[m]);
+    return rests(points);
+  };
+  const std::vector<double> at_c = ask([](const Section& s) { return s.c; });
+  const std::vector<double> at_d = ask([](const Section& s) { return s.d; });
+  for (std::size_t m = 0; m < count; ++m) {
+    sections[m].at_c = at_c[m];
+    sections[m].at_d = at_d[m];
+  }
+  for (int n = 0; n < kTrials; ++n) {
+    for (Section& s : sections) {
+      s.asks_c = s.at_c < s.at_d;
+      if (s.asks_c) {
+        s.b = std::exchange(s.d, s.c);
+        s.at_d = s.at_c;
+        s.c = s.b - golden * (s.b - s.a);
+      } else {
+        s.a = std::exchange(s.c, s.d);
+        s.at_c = s.at_d;
+        s.d = s.a + golden * (s.b - s.a);
+      }
+    }
+    const std::vector<double> rest = ask([](const Section& s) { return s.asks_c ? s.c : s.d; });
+    for (std::size_t m = 0; m < count; ++m) (sections[m].asks_c ? sections[m].at_c : sections[m].at_d) = rest[m];
+  }
+  std::vector<double> out;
+  for (const Section& s : sections) out.push_back(std::exp((s.a + s.b) / 2));
+  return out;
+}
+
+// One of all; `with(tried, number)` sets it.
+template <typename With>
+double least_number(const Few& few, const Stage& stage, double scale, double near, With with) {
+  const StageJudge judge(few.dumped, scale);
+  return least_numbers(1, near,
+                       [&](const std::vector<double>& numbers) {
+                         AttentionTried tried = few.plan;
+                         with(tried, numbers.front());
+                         return std::vector<double>{judge.left(stage, tried).rest};
+                       })
+      .front();
 }
 
 // Cells of a stage as scores: of weights their logarithms, which a number of each query is added to.
@@ -165,7 +203,28 @@ std::string times_words(const std::vector<double>& times, const std::vector<std:
   return joined(out, ", ");
 }
 
-// A scale of each head, and one of each query.
+AttentionTried with_times(const LayerPlan& layer, const DumpedAttention& dumped, const AttentionTried& plan,
+                          std::size_t fitted, const std::string& found,
+                          const std::function<double(std::size_t h, std::size_t i)>& at) {
+  AttentionTried out = plan;
+  Scores content = *plan.content;
+  for (std::size_t n = 0; n < content.size(); ++n) {
+    content[n] *= at(n / (dumped.queries * dumped.keys), n / dumped.keys % dumped.queries);
+  }
+  out.content = kept(std::move(content));
+  out.fitted = fitted;
+  return changed(std::move(out), {PortFact::scale, formatted("{:.6g} but of {}", layer.softmax_scale, found),
+                                  formatted("{:.6g} of all", layer.softmax_scale),
+                                  formatted("multiply QK^T by {:.6g}, of all", layer.softmax_scale)});
+}
+
+std::vector<std::int64_t> numbered(std::size_t heads) {
+  std::vector<std::int64_t> out(heads);
+  for (std::size_t h = 0; h < heads; ++h) out[h] = static_cast<std::int64_t>(h);
+  return out;
+}
+
+// A scale of each head, and one of each query, of scores and weights without a cap.
 std::vector<AttentionTried> fitted_scales(const LayerPlan& layer, const DumpedAttention& dumped, const Stage& stage,
                                           const AttentionTried& plan) {
   std::vector<AttentionTried> out;
@@ -176,33 +235,64 @@ std::vector<AttentionTried> fitted_scales(const LayerPlan& layer, const DumpedAt
     // Rows of one key have no scale.
     const auto is_plans = [&](double x) { return x == 0 || std::fabs(x - 1) <= near; };
     if (std::ranges::all_of(times, is_plans)) return;
-    AttentionTried tried = plan;
-    Scores content = *plan.content;
-    for (std::size_t h = 0; h < dumped.heads; ++h) {
-      for (std::size_t i = 0; i < dumped.queries; ++i) {
-        for (std::size_t j = 0; j < dumped.keys; ++j) content[dumped.at(h, i, j)] *= times[at(h, i)];
-      }
-    }
-    tried.content = std::make_shared<const Scores>(std::move(content));
-    tried.fitted = times.size();
-    tried.change = Change{PortFact::scale,
-                          formatted("{:.6g} but of {}: {}", layer.softmax_scale, of, times_words(times, places, near)),
-                          formatted("{:.6g} of all", layer.softmax_scale),
-                          formatted("multiply QK^T by {:.6g}, of all", layer.softmax_scale)};
-    out.push_back(std::move(tried));
+    out.push_back(with_times(layer, dumped, plan, times.size(),
+                             formatted("{}: {}", of, times_words(times, places, near)),
+                             [&](std::size_t h, std::size_t i) { return times[at(h, i)]; }));
   };
   std::vector<double> of_heads;
-  std::vector<std::int64_t> heads;
   for (std::size_t h = 0; h < dumped.heads; ++h) {
-    heads.push_back(static_cast<std::int64_t>(h));
     of_heads.push_back(scale_of_rows(dumped, stage, plan, {h, h + 1, 0, dumped.queries}));
   }
-  add(of_heads, heads, "heads", [](std::size_t h, std::size_t) { return h; });
+  add(of_heads, numbered(dumped.heads), "heads", [](std::size_t h, std::size_t) { return h; });
   std::vector<double> of_queries;
   for (std::size_t i = 0; i < dumped.queries; ++i) {
     of_queries.push_back(scale_of_rows(dumped, stage, plan, {0, dumped.heads, i, i + 1}));
   }
   add(of_queries, dumped.q_order, "queries", [](std::size_t, std::size_t i) { return i; });
+  return out;
+}
+
+// The same where scores are capped, and of outputs: searched, of all heads at once on a few queries; one number of all
+// queries of which the plan leaves too much.
+std::vector<AttentionTried> searched_scales(const StageJudge& judge, const LayerPlan& layer,
+                                            const DumpedAttention& dumped, const Stage& stage,
+                                            const AttentionTried& plan, const Few& few) {
+  std::vector<AttentionTried> out;
+  if (stage.before || (!plan.cap && stage.stage != AttentionStage::out)) return out;
+  const Left of_plan = judge.left(stage, plan);
+  if (of_plan.holds()) return out;
+  const std::vector<char>& rows = of_plan.rows;
+  const double near = 16 * std::max({dumped.unit, dumped.scores_unit, dumped.out_unit}) + 0x1p-12;
+  const StageJudge of_few(few.dumped, layer.softmax_scale);
+  const std::vector<double> times = least_numbers(dumped.heads, 1.0, [&](const std::vector<double>& numbers) {
+    const AttentionTried tried =
+        with_times(layer, few.dumped, few.plan, 0, "", [&](std::size_t h, std::size_t) { return numbers[h]; });
+    const Left left = of_few.left(stage, tried);
+    std::vector<double> sums(dumped.heads, 0.0);
+    for (std::size_t n = 0; n < left.rests.size(); ++n) sums[n / few.dumped.queries] += left.rests[n];
+    return sums;
+  });
+  if (std::ranges::any_of(times, [&](double x) { return std::fabs(x - 1) > near; })) {
+    out.push_back(with_times(layer, dumped, plan, times.size(),
+                             formatted("heads: {}", times_words(times, numbered(dumped.heads), near)),
+                             [&](std::size_t h, std::size_t) { return times[h]; }));
+  }
+  std::vector<std::size_t> failing;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] != 0) failing.push_back(i);
+  }
+  if (failing.empty() || failing.size() == rows.size()) return out;
+  // The last, which see the most keys.
+  const std::size_t count = std::min(failing.size(), kSearched);
+  const Few some = these_queries(dumped, plan, {failing.end() - static_cast<std::ptrdiff_t>(count), failing.end()});
+  const double one =
+      least_number(some, stage, layer.softmax_scale, 1.0, [](AttentionTried& of, double x) { of.content_times = x; });
+  if (std::fabs(one - 1) <= near) return out;
+  std::vector<double> of_queries(rows.size(), 1.0);
+  for (const std::size_t i : failing) of_queries[i] = one;
+  out.push_back(with_times(layer, dumped, plan, 1,
+                           formatted("queries: {}", times_words(of_queries, dumped.q_order, near)),
+                           [&](std::size_t, std::size_t i) { return of_queries[i]; }));
   return out;
 }
 
@@ -302,7 +392,8 @@ std::optional<AttentionTried> fitted_slopes(const LayerPlan& layer, const Dumped
 
 }  // namespace
 
-std::vector<AttentionTried> fitted_numbers(const LayerPlan& layer, const DumpedAttention& dumped, const Stage& stage,
+std::vector<AttentionTried> fitted_numbers(const StageJudge& judge, const LayerPlan& layer,
+                                           const DumpedAttention& dumped, const Stage& stage,
                                            const AttentionTried& plan) {
   std::vector<AttentionTried> out;
   const auto add = [&](std::optional<AttentionTried> one) {
@@ -315,6 +406,7 @@ std::vector<AttentionTried> fitted_numbers(const LayerPlan& layer, const DumpedA
     add(fitted_sinks(layer, dumped, stage, plan));
     add(fitted_slopes(layer, dumped, stage, plan));
     for (AttentionTried& one : fitted_scales(layer, dumped, stage, plan)) out.push_back(std::move(one));
+    for (AttentionTried& one : searched_scales(judge, layer, dumped, stage, plan, few)) out.push_back(std::move(one));
   }
   return out;
 }
