@@ -1,6 +1,7 @@
 // Faults that people made up who had not read the code, and that it did not name then.
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "diagnose/faults.h"
@@ -58,6 +59,62 @@ Tensor with_factors(const Port& port, const Tensor& before, double of_cos, doubl
   }
   round_all(after);
   return after;
+}
+
+// What others found later, and saw called "nothing known" or something else.
+std::vector<Fault> missed_faults() {
+  std::vector<Fault> out;
+  // Every position is 8 times as far, and one further: 8, 16, 24, ... of the plan's frequencies.
+  out.push_back(found("a linear rule dropped, off by one", {PortFact::scaling, PortFact::offset}, 0,
+                      [](Port port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+                        if (plan.name != "gemma-3") return {};
+                        port.inv_freq = plain_frequencies(1e6, 128);
+                        port.position = [](std::size_t, std::size_t, std::size_t t, std::size_t) {
+                          return static_cast<double>(t) + 1;
+                        };
+                        return rotated(port, before);
+                      }));
+  out.push_back(found("exponents over the hidden size", {PortFact::dim}, 0,
+                      [](Port port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+                        if (plan.name != "llama-2" && plan.name != "gpt-j") return {};
+                        const std::size_t pairs = port.inv_freq.size();
+                        port.inv_freq = plain_frequencies(10000, 32 * plan.channels);
+                        port.inv_freq.resize(pairs);
+                        return rotated(port, before);
+                      }));
+  // Pairs that turn 32 times and once in 32768 tokens, by c(r) = 64 log(32768 / (2 pi r)) / log(1e6).
+  const auto yarn = [&out](const std::string& name, double low, double high) {
+    out.push_back(found(name, {PortFact::scaling}, 0,
+                        [=](Port port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+                          if (plan.name != "qwen-yarn") return {};
+                          port.inv_freq = plain_frequencies(1e6, 128);
+                          for (std::size_t p = 0; p < port.inv_freq.size(); ++p) {
+                            const double ramp = std::clamp((static_cast<double>(p) - low) / (high - low), 0.0, 1.0);
+                            port.inv_freq[p] *= 1 - ramp + ramp / 4;
+                          }
+                          return rotated(port, before);
+                        }));
+  };
+  const auto turns = [](double times) { return 32768 / (2 * 3.141592653589793 * times); };
+  yarn("yarn by log10 over ln", std::floor(64 * std::log10(turns(32)) / std::log(1e6)),
+       std::ceil(64 * std::log10(turns(1)) / std::log(1e6)));
+  yarn("yarn by ln over log10", std::floor(64 * std::log(turns(32)) / 6), 127);
+  yarn("yarn with a ramp of its own", 11, 33);
+  out.push_back(found("float32 positions, from 16777216 on", {PortFact::precision}, 1 << 24,
+                      [](Port port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+                        if (plan.name != "llama-2" && plan.name != "glm-4") return {};
+                        port.position = [](std::size_t, std::size_t, std::size_t t, std::size_t) {
+                          return static_cast<double>(static_cast<float>((1 << 24) + static_cast<int>(t)));
+                        };
+                        return rotated(port, before);
+                      }));
+  out.push_back(found("right, from 16777216 on", {}, 1 << 24,
+                      [](Port port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+                        if (plan.name != "llama-2" && plan.name != "glm-4") return {};
+                        return rotated(port, before);
+                      }));
+  out.back().right = true;
+  return out;
 }
 
 }  // namespace
@@ -188,33 +245,37 @@ std::vector<Fault> found_faults() {
                         for (double& f : port.inv_freq) f = 1;
                         return rotated(port, before);
                       }));
-  out.push_back(found("right, in 16 levels a channel", {}, 0,
-                      [](const Port& port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
-                        if (plan.axes > 1 || before.sizes.tokens < 32) return {};
-                        Tensor after = rotated(port, before);
-                        const Sizes& s = before.sizes;
-                        for (std::size_t h = 0; h < s.heads; ++h) {
-                          for (std::size_t c = 0; c < s.channels; ++c) {
-                            for (std::size_t from = 0; from < s.tokens; from += 32) {
-                              const std::size_t end = std::min(from + 32, s.tokens);
-                              double low = after.at(0, h, from, c);
-                              double high = low;
-                              for (std::size_t t = from; t < end; ++t) {
-                                low = std::min(low, after.at(0, h, t, c));
-                                high = std::max(high, after.at(0, h, t, c));
-                              }
-                              const double step = std::max(high - low, 1e-9) / 15;
-                              for (std::size_t t = from; t < end; ++t) {
-                                double& y = after.at(0, h, t, c);
-                                y = low + step * std::nearbyint((y - low) / step);
-                              }
-                            }
-                          }
-                        }
-                        round_all(after);
-                        return after;
-                      }));
-  out.back().right = true;
+  for (const int levels : {16, 64, 256}) {
+    out.push_back(
+        found("right, in " + std::to_string(levels) + " levels a channel", {}, 0,
+              [levels](const Port& port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+                if (plan.axes > 1 || before.sizes.tokens < 32) return {};
+                Tensor after = rotated(port, before);
+                const Sizes& s = before.sizes;
+                for (std::size_t h = 0; h < s.heads; ++h) {
+                  for (std::size_t c = 0; c < s.channels; ++c) {
+                    for (std::size_t from = 0; from < s.tokens; from += 32) {
+                      const std::size_t end = std::min(from + 32, s.tokens);
+                      double low = after.at(0, h, from, c);
+                      double high = low;
+                      for (std::size_t t = from; t < end; ++t) {
+                        low = std::min(low, after.at(0, h, t, c));
+                        high = std::max(high, after.at(0, h, t, c));
+                      }
+                      const double step = std::max(high - low, 1e-9) / (levels - 1);
+                      for (std::size_t t = from; t < end; ++t) {
+                        double& y = after.at(0, h, t, c);
+                        y = low + step * std::nearbyint((y - low) / step);
+                      }
+                    }
+                  }
+                }
+                round_all(after);
+                return after;
+              }));
+    out.back().right = true;
+  }
+  for (Fault& fault : missed_faults()) out.push_back(std::move(fault));
   return out;
 }
 
