@@ -60,6 +60,10 @@ def ggml():
         ("ggml_new_tensor_3d", pointer, [pointer, ctypes.c_int, whole, whole, whole]),
         ("ggml_get_data", pointer, [pointer]),
         ("ggml_rope_ext", pointer, [pointer] * 4 + [ctypes.c_int] * 3 + [number] * 6),
+        ("ggml_mul_mat", pointer, [pointer] * 3),
+        ("ggml_scale", pointer, [pointer, pointer, number]),
+        ("ggml_tanh", pointer, [pointer] * 2),
+        ("ggml_soft_max_ext", pointer, [pointer] * 3 + [number] * 2),
         ("ggml_new_graph", pointer, [pointer]),
         ("ggml_build_forward_expand", None, [pointer, pointer]),
         ("ggml_graph_compute_with_ctx", ctypes.c_int, [pointer, pointer, ctypes.c_int]),
@@ -69,55 +73,101 @@ def ggml():
     return library
 
 
-def by_ggml(ggml, mode, *, width=WIDTH, base=10000.0, scale=1.0, start=0, factors=None, original=0, ramp=0.0, attention=1.0):
-    """ggml_rope_ext as llama.cpp calls it."""
-    context = ggml.ggml_init(Parameters(1 << 24, None, False))
+class Ggml:
+    """One graph of ggml's, on one thread."""
 
-    def given(array, kind, shape):
-        make = ggml.ggml_new_tensor_3d if len(shape) == 3 else ggml.ggml_new_tensor_1d
-        tensor = make(context, kind, *shape)
-        ctypes.memmove(ggml.ggml_get_data(tensor), np.ascontiguousarray(array).ctypes.data, array.nbytes)
+    def __init__(self, library):
+        self.library = library
+        self.context = library.ggml_init(Parameters(1 << 25, None, False))
+
+    def given(self, array, kind=F32):
+        """A tensor of ggml's of this array's numbers; its first axis is the array's last."""
+        array = np.ascontiguousarray(array)
+        make = self.library.ggml_new_tensor_3d if array.ndim == 3 else self.library.ggml_new_tensor_1d
+        tensor = make(self.context, kind, *reversed(array.shape))
+        ctypes.memmove(self.library.ggml_get_data(tensor), array.ctypes.data, array.nbytes)
         return tensor
 
-    x = given(Q, F32, (WIDTH, HEADS, TOKENS))
-    places = given(np.arange(start, start + TOKENS, dtype=np.int32), I32, (TOKENS,))
-    c = None if factors is None else given(np.asarray(factors, np.float32), F32, (len(factors),))
-    y = ggml.ggml_rope_ext(context, x, places, c, width, mode, original, base, scale, ramp, attention, 32.0, 1.0)
-    graph = ggml.ggml_new_graph(context)
-    ggml.ggml_build_forward_expand(graph, y)
-    assert ggml.ggml_graph_compute_with_ctx(context, graph, 1) == 0
-    out = np.empty_like(Q)
-    ctypes.memmove(out.ctypes.data, ggml.ggml_get_data(y), out.nbytes)
-    ggml.ggml_free(context)
-    return out
+    def made(self, name, *arguments):
+        return getattr(self.library, "ggml_" + name)(self.context, *arguments)
+
+    def computed(self, *results):
+        """Arrays of tensors, each given with its shape as numpy has it."""
+        graph = self.library.ggml_new_graph(self.context)
+        for tensor, _ in results:
+            self.library.ggml_build_forward_expand(graph, tensor)
+        assert self.library.ggml_graph_compute_with_ctx(self.context, graph, 1) == 0
+        out = [np.empty(shape, np.float32) for _, shape in results]
+        for array, (tensor, _) in zip(out, results, strict=True):
+            ctypes.memmove(array.ctypes.data, self.library.ggml_get_data(tensor), array.nbytes)
+        self.library.ggml_free(self.context)
+        return out
+
+
+def by_ggml(ggml, mode, *, width=WIDTH, base=10000.0, scale=1.0, start=0, factors=None, original=0, ramp=0.0, attention=1.0):
+    """ggml_rope_ext as llama.cpp calls it."""
+    graph = Ggml(ggml)
+    places = graph.given(np.arange(start, start + TOKENS, dtype=np.int32), I32)
+    c = None if factors is None else graph.given(np.asarray(factors, np.float32))
+    y = graph.made("rope_ext", graph.given(Q), places, c, width, mode, original, base, scale, ramp, attention, 32.0, 1.0)
+    return graph.computed((y, Q.shape))[0]
 
 
 def test_ggml_as_the_plan(ggml):
-    # qwen2 is NeoX in llama.cpp; glm4 and cohere are not; llama is once its rows are permuted.
-    said(plan_of("qwen2"), by_ggml(ggml, NEOX))
+    # Those that MODELS below has not: another start, and ways in which configs say a part of the head.
     said(plan_of("qwen2", rope_theta=1e6), by_ggml(ggml, NEOX, base=1e6, start=4000), start=4000)
-    said(plan_of("cohere", rope_theta=10000.0), by_ggml(ggml, NORMAL))
-    said(plan_of("glm4", partial_rotary_factor=0.5), by_ggml(ggml, NORMAL, width=WIDTH // 2))
     said(plan_of("phi3"), by_ggml(ggml, NEOX))
-    said(plan_of("stablelm", partial_rotary_factor=0.25), by_ggml(ggml, NEOX, width=WIDTH // 4))
     said(plan_of("gpt_neox", rotary_pct=0.25), by_ggml(ggml, NEOX, width=WIDTH // 4))
-    for alike in ("gemma", "starcoder2", "olmo2"):
-        said(plan_of(alike, rope_theta=10000.0), by_ggml(ggml, NEOX))
-    said(plan_of("phi", partial_rotary_factor=0.5), by_ggml(ggml, NEOX, width=WIDTH // 2))
-    linear = {"rope_scaling": {"rope_type": "linear", "factor": 4.0}}
-    said(plan_of("qwen2", **linear), by_ggml(ggml, NEOX, scale=0.25))
-    # llama3's rule is a list of factors in GGUF.
-    rule = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-            "original_max_position_embeddings": 8192}
-    llama3 = plan_of("llama", rope_theta=500000.0, rope_scaling=rule)
-    rope = llama3.stacks[0].layers[0].rotate[0].rope
-    plain = 500000.0 ** (-2 * np.arange(WIDTH // 2) / WIDTH)
-    factors = plain / np.asarray(posenc.frequencies(rope).inv_freq)
-    said(llama3, by_ggml(ggml, NEOX, base=500000.0, factors=factors))
-    # YaRN: llama.cpp makes the attention factor 0.1 ln(factor) + 1 of an attn_factor of 1.
-    yarn = {"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}}
-    said(plan_of("qwen2", rope_theta=1e6, **yarn),
-         by_ggml(ggml, NEOX, base=1e6, scale=0.25, original=32768, ramp=1.0))
+
+
+# Heads, KV heads, keys of the config, cap and ALiBi's max_bias of models whose attention llama.cpp has in these steps.
+ATTENTION = (
+    ("qwen2", 2, {}, 0.0, 0.0), ("mistral", 4, {"sliding_window": 12}, 0.0, 0.0), ("phi3", 2, {}, 0.0, 0.0),
+    ("starcoder2", 1, {}, 0.0, 0.0), ("olmo2", 4, {}, 0.0, 0.0), ("gemma", 1, {}, 0.0, 0.0),
+    ("gemma2", 2, {"attn_logit_softcapping": 5.0, "query_pre_attn_scalar": 48, "sliding_window": 4096}, 5.0, 0.0),
+    ("granite", 2, {"attention_multiplier": 0.2}, 0.0, 0.0), ("cohere", 2, {}, 0.0, 0.0), ("glm4", 2, {}, 0.0, 0.0),
+    ("bloom", 4, {"n_head": HEADS, "n_layer": 1}, 0.0, 8.0), ("mpt", 4, {"d_model": HEADS * WIDTH, "n_heads": HEADS, "n_layers": 1}, 0.0, 8.0),
+)
+
+
+def attended_by_ggml(ggml, q, k, v, *, scale, cap, max_bias, window=None):
+    """build_attn_mha of llama.cpp without flash attention. Scores before the softmax's scale and bias are not given on."""
+    graph = Ggml(ggml)
+    i, j = np.arange(TOKENS)[:, None], np.arange(TOKENS)[None]
+    seen = (j <= i) & (j > i - (window or TOKENS))
+    # The mask holds the distance that ALiBi's slopes multiply.
+    mask = np.where(seen, -np.abs(i - j) if max_bias else 0.0, -np.inf).astype(np.float32)[None]
+    kq = graph.made("mul_mat", graph.given(k.transpose(1, 0, 2)), graph.given(q.transpose(1, 0, 2)))
+    if cap:
+        kq = graph.made("scale", graph.made("tanh", graph.made("scale", kq, scale / cap)), cap)
+    weights = graph.made("soft_max_ext", kq, graph.given(mask), 1.0 if cap else scale, max_bias)
+    out = graph.made("mul_mat", graph.given(v.transpose(1, 2, 0)), weights)
+    weights, out = graph.computed((weights, (HEADS, TOKENS, TOKENS)), (out, (HEADS, TOKENS, WIDTH)))
+    return weights, out.transpose(1, 0, 2)
+
+
+@pytest.mark.parametrize("case", ATTENTION, ids=lambda case: case[0])
+def test_attention_of_ggml(ggml, case):
+    model_type, kv_heads, keys, cap, max_bias = case
+    plan = plan_of(model_type, num_key_value_heads=kv_heads, **keys)
+    layer = plan.stacks[0].layers[0]
+    assert (layer.heads, layer.kv_heads, layer.head_dim) == (HEADS, kv_heads, WIDTH)
+    rng = np.random.default_rng(5)
+    k, v = (rng.standard_normal((TOKENS, kv_heads, WIDTH)).astype(np.float32) for _ in range(2))
+    window = None if layer.mask.window is None else layer.mask.window.past + 1
+    right = {"scale": layer.softmax_scale, "cap": cap, "max_bias": max_bias, "window": window}
+
+    def named(**changed):
+        weights, out = attended_by_ggml(ggml, Q, k, v, **{**right, **changed})
+        found = posenc.diagnose_attention(layer, Q, k, v, weights=weights, out=out, plan=plan)
+        return found.verdict, {one.fact for one in found.findings}
+
+    assert named() == ("as the plan", set())
+    assert named(scale=2 * layer.softmax_scale) == ("differs", {"scale"})
+    if cap:
+        assert named(cap=0.0) == ("differs", {"soft_cap"})
+    if max_bias:
+        assert named(max_bias=0.0) == ("differs", {"slopes"})
 
 
 def test_ggml_spoiled(ggml):
@@ -214,8 +264,25 @@ def by_torch(cos, sin, width, interleaved):
     return torch.cat([turned, rest], -1).numpy()
 
 
-@pytest.mark.parametrize("engine", ["onnx", "microsoft", "torch"])
-def test_a_dozen_models(engine):
+def rotated_by_ggml(ggml, model_type, base, rule, width, interleaved):
+    """As GGUF files of the model have them: linear is a scale, llama3 a list of factors, YaRN's attention factor ggml's own."""
+    mode, given = NORMAL if interleaved else NEOX, {}
+    if rule == LINEAR:
+        given = {"scale": 1 / rule["factor"]}
+    elif rule == YARN:
+        given = {"scale": 1 / rule["factor"], "original": rule["original_max_position_embeddings"], "ramp": 1.0}
+    elif rule == LLAMA3_RULE:
+        plan = plan_of(model_type, rope_theta=base, rope_scaling=rule)
+        rope = plan.stacks[0].layers[0].rotate[0].rope
+        given = {"factors": base ** (-2 * np.arange(width // 2) / width) / np.asarray(posenc.frequencies(rope).inv_freq)}
+    return by_ggml(ggml, mode, width=width, base=base, **given)
+
+
+# transformers' own code runs in test_diagnose.py, two dozen families of it.
+@pytest.mark.parametrize("engine", ["ggml", "onnx", "microsoft", "torch"])
+def test_a_dozen_models(engine, request):
+    assert len({model_type for model_type, *_ in MODELS}) >= 12
+    ggml = request.getfixturevalue("ggml") if engine == "ggml" else None
     for model_type, base, rule, part, interleaved in MODELS:
         keys = {"rope_theta": base, "max_position_embeddings": 131072, **({"rope_scaling": rule} if rule else {})}
         if part != 1.0:
@@ -229,6 +296,10 @@ def test_a_dozen_models(engine):
                 return by_torch(cos, sin, width, pairing)
             return by_onnxruntime(cos, sin, width, pairing, MICROSOFT if engine == "microsoft" else "")
 
+        if ggml is not None:
+            said(plan, rotated_by_ggml(ggml, model_type, base, rule, width, interleaved))
+            said(plan, rotated_by_ggml(ggml, model_type, base, rule, width, not interleaved), "pairing")
+            continue
         said(plan, ported(cos, sin, interleaved))
         said(plan, ported(cos, sin, not interleaved), "pairing")
         said(plan, ported(cos, -sin, interleaved), "direction")
