@@ -106,11 +106,16 @@ inline Weight floats_of(const posenc::TensorData& data) {
   return weight;
 }
 
+// A file's text, or none where there is no file: a pipe or a device might never end.
+inline std::string text_of(const std::filesystem::path& path) {
+  if (!is_regular_file(path)) return {};
+  std::ifstream file(path);
+  return {std::istreambuf_iterator(file), {}};
+}
+
 // "eos_token_id": 2 or [128001, 128009], of generation_config.json, else of config.json; null or absent: nothing does.
 inline std::vector<std::int32_t> ends_of(const std::filesystem::path& folder, const std::string& config) {
-  std::ifstream file(folder / "generation_config.json");
-  const std::string generation{std::istreambuf_iterator(file), {}};
-  for (const std::string& text : {generation, config}) {
+  for (const std::string& text : {text_of(folder / "generation_config.json"), config}) {
     std::smatch found;
     if (!std::regex_search(text, found, std::regex(R"("eos_token_id":\s*(\d+|\[[\d,\s]*\]))"))) continue;
     const std::string ids = std::regex_replace(found[1].str(), std::regex("\\D+"), " ");
@@ -127,8 +132,7 @@ inline Model read_model(const std::filesystem::path& path, std::int64_t length) 
   const std::filesystem::path index = path / "model.safetensors.index.json";
   const std::filesystem::path whole = is_folder ? path / "model.safetensors" : path;
   const posenc::TensorFile tensors = value_of(posenc::open_tensor_file(exists(index) ? index : whole));
-  std::ifstream file(path / "config.json");
-  const std::string config = is_folder ? std::string(std::istreambuf_iterator(file), {}) : config_of_header(path);
+  const std::string config = is_folder ? text_of(path / "config.json") : config_of_header(path);
   Model model{.plan = plan_of(config, is_folder ? path / "config.json" : path, length)};
   if (!model.plan.known || !std::regex_match(model.plan.model_type, std::regex("llama|mistral|qwen2|qwen3"))) {
     throw std::runtime_error(path.string() + ": not of the Llama family, but '" + model.plan.model_type + "'");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -17,11 +18,12 @@ class Tokenizer {
  public:
   // The file: an int32; then of each token its score, f32, the length of its piece of text, int32, and the piece.
   explicit Tokenizer(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!path.empty() && !file.ignore(4)) throw std::runtime_error(path + ": cannot be read");
+    std::ifstream file;  // of a pipe or a device the end may never come
+    if (std::filesystem::is_regular_file(path)) file.open(path, std::ios::binary);
     float score = 0;
-    std::int32_t length = 0;
+    std::int32_t length = 0;  // first that of the longest piece, which nobody needs
     const auto read = [&](auto& to) { return !!file.read(reinterpret_cast<char*>(&to), sizeof to); };
+    if (!path.empty() && !read(length)) throw std::runtime_error(path + ": cannot be read");
     while (read(score) && read(length)) {
       std::string& piece = pieces_.emplace_back(static_cast<std::uint16_t>(length), '\0');
       if (!file.read(piece.data(), std::ssize(piece))) throw std::runtime_error(path + ": ends within a token");

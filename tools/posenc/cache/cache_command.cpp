@@ -2,7 +2,6 @@
 #include "cache/cache_command.h"
 
 #include <string>
-#include <utility>
 
 #include "line/exit_code.h"
 #include "line/formatted.h"
@@ -14,8 +13,7 @@
 namespace posenc::tool {
 
 int run_cache(const CacheArguments& arguments) {
-  PlanAndConfig read = plan_and_config(arguments.model, {});
-  const Plan plan = with_settings(std::move(read.plan), arguments.model);
+  const Plan plan = plan_of(arguments.model, {});
   try {
     const CacheStudy study =
         study_cache(plan, {.stack = arguments.stack, .simulate = arguments.simulate, .shift_by = arguments.shift_by});

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <numeric>
 #include <random>
 #include <span>
@@ -23,6 +21,7 @@
 #include "line/model_argument.h"
 #include "line/progress.h"
 #include "line/text.h"
+#include "line/whole_input.h"
 #include "posenc/override_plan.h"
 
 namespace posenc::tool {
@@ -30,6 +29,7 @@ namespace {
 
 constexpr const char* kSearched = "searched";
 constexpr std::int64_t kChunk = 128;  // tokens that are read at once: of as many the logits are in memory
+constexpr std::size_t kMostText = std::size_t{1} << 28;  // bytes: some 60 million tokens
 
 // What the engine says of a file that it cannot use.
 template <typename Work>
@@ -41,13 +41,6 @@ auto of_file(const std::string& name, const Work& work) {
   } catch (const std::runtime_error& error) {
     throw failure(kMalformed, printable(formatted("{}: {}", name, error.what())));
   }
-}
-
-std::string whole_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator(file), {}};
-  if (!file.is_open() || file.bad()) throw failure(kFile, printable(path) + ": cannot be read");
-  return text;
 }
 
 // Lines one by one, of which each is short: merging a text takes the square of its length.
@@ -133,7 +126,7 @@ class Evaluator::Measuring {
     must_be_of(plan, plain_, arguments);
     const Tokenizer tokenizer =
         of_file(arguments.tokenizer.value_or(""), [&] { return Tokenizer(arguments.tokenizer.value_or("")); });
-    text_ = tokens_of(whole_file(arguments.text), tokenizer);
+    text_ = tokens_of(whole_file(arguments.text, kMostText), tokenizer);
     if (tokenizer.first_of_text() > 0) begin_ = {kBegin};
     if (length_ < kShortest) {
       throw UsageError{formatted("--to must be at least {} for --evaluate but is {}", kShortest, length_)};

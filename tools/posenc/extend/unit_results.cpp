@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <filesystem>
-#include <iterator>
 #include <utility>
 
 #include "line/command_line.h"
@@ -11,6 +10,7 @@
 #include "line/formatted.h"
 #include "line/json_text.h"
 #include "line/text.h"
+#include "line/whole_input.h"
 
 namespace posenc::tool {
 namespace {
@@ -19,6 +19,7 @@ namespace {
 constexpr std::string_view kBegin = R"({"unit": ")";
 constexpr std::string_view kMiddle = R"(", "numbers": [)";
 constexpr std::string_view kEnd = "]}";
+constexpr std::size_t kMostResults = std::size_t{1} << 28;  // bytes; each unit takes some tens
 
 std::optional<std::vector<double>> numbers_of(std::string_view text) {
   std::vector<double> out;
@@ -43,9 +44,10 @@ UnitResults::UnitResults(const std::optional<std::string>& path, const std::stri
   if (!path) return;
   std::string text;
   if (std::filesystem::exists(path_)) {
-    std::ifstream file(path_, std::ios::binary);
-    text.assign(std::istreambuf_iterator(file), {});
-    if (!file) throw failure(kFile, printable(path_) + ": cannot be read");
+    if (!std::filesystem::is_regular_file(path_)) {
+      throw failure(kFile, formatted("--results: {}: expected a regular file", printable(path_)));
+    }
+    text = whole_file(path_, kMostResults);
     const std::size_t whole = text.rfind('\n') + 1;  // 0 where there is none
     text.resize(whole);
     read(text, of);

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -18,6 +16,7 @@
 #include "line/failure.h"
 #include "line/formatted.h"
 #include "line/text.h"
+#include "line/whole_input.h"
 #include "posenc/info.h"
 #include "posenc/override_plan.h"
 #include "posenc/parallel.h"
@@ -29,15 +28,16 @@ namespace {
 
 // Of "GGUF", with which such a file starts. What follows is not kept: it has no line that an error could show.
 constexpr std::size_t kMagicBytes = 4;
+constexpr std::size_t kMostConfig = std::size_t{1} << 26;  // bytes: read_plan takes no more
 
 // Standard input, and what was read of it where an error may want to show it: not of a GGUF model.
 struct StandardInput {
   std::string seen;
 
+  bool is_gguf() const { return seen.size() >= kMagicBytes && seen.starts_with("GGUF"); }
   std::ptrdiff_t read(std::byte* to, std::size_t count) {
     const ssize_t got = ::read(STDIN_FILENO, to, count);
-    const bool gguf = seen.size() >= kMagicBytes && seen.starts_with("GGUF");
-    if (got > 0 && !gguf) seen.append(reinterpret_cast<const char*>(to), static_cast<std::size_t>(got));
+    if (got > 0 && !is_gguf()) seen.append(reinterpret_cast<const char*>(to), static_cast<std::size_t>(got));
     return got;
   }
 };
@@ -81,27 +81,55 @@ std::string unknown_preset(const std::string& name) {
 
 namespace {
 
-// Without what --set changes.
-std::variant<Plan, NoPlan> load_unchanged(const std::string& model, std::optional<std::int64_t> length) {
+// Of a model that is a path: what read_plan read, which is not what a saved plan names.
+std::string text_of_path(const std::string& model) {
+  std::error_code failed;
+  const bool is_folder = std::filesystem::is_directory(model, failed);
+  return whole_file(is_folder ? (std::filesystem::path(model) / "config.json").native() : model, kMostConfig);
+}
+
+bool is_of_config(const std::variant<Plan, NoPlan>& loaded) {
+  const Plan* const plan = std::get_if<Plan>(&loaded);
+  return plan != nullptr && plan->source.kind == SourceKind::config_json;
+}
+
+std::string text_of_preset(std::string_view name) {
+  for (const Preset& preset : presets()) {
+    if (preset.name == name) return std::string(preset.config_json);
+  }
+  return {};
+}
+
+// Without what --set changes. `config`: where to put the config.json that was read; or null.
+std::variant<Plan, NoPlan> load_unchanged(const std::string& model, std::optional<std::int64_t> length,
+                                          std::string* config) {
   const ReadOptions options{.length = length};
   if (model == "-") {
     StandardInput input;
     const ByteStream stream = [&](std::byte* to, std::size_t count) { return input.read(to, count); };
     Result<Plan> plan = read_plan(stream, "<stdin>", options);
-    return plan_or_message(std::move(plan), input.seen);
+    std::variant<Plan, NoPlan> loaded = plan_or_message(std::move(plan), input.seen);
+    if (config != nullptr && is_of_config(loaded)) *config = std::move(input.seen);
+    return loaded;
   }
   // A file that is there wins over a preset of the same name. What cannot be asked (no permission, a name that is too
   // long) is the reader's to report.
   std::error_code failed;
   const bool missing = std::filesystem::symlink_status(model, failed).type() == std::filesystem::file_type::not_found;
-  if (missing && is_preset(model)) return preset_plan(model, options);
+  if (missing && is_preset(model)) {
+    if (config != nullptr) *config = text_of_preset(model);
+    return preset_plan(model, options);
+  }
   // A word without a slash may be a misspelled preset, and the message names the nearest; of a path, the reader says
   // what is wrong.
   if (missing && model.find('/') == std::string::npos && !model.empty()) {
     return NoPlan{formatted("posenc: {}: no such file or directory, and {}\n", printable(model), unknown_preset(model)),
                   kFile};
   }
-  return plan_or_message(with_hint(read_plan(std::filesystem::path(model), options), model));
+  std::variant<Plan, NoPlan> loaded =
+      plan_or_message(with_hint(read_plan(std::filesystem::path(model), options), model));
+  if (config != nullptr && is_of_config(loaded)) *config = text_of_path(model);
+  return loaded;
 }
 
 // What the library calls 'base=x' stands behind the flag that it was given to.
@@ -122,7 +150,7 @@ Plan with_settings(Plan plan, const ModelWord& model) {
 }
 
 std::variant<Plan, NoPlan> load_plan(const ModelWord& model, std::optional<std::int64_t> length) {
-  std::variant<Plan, NoPlan> loaded = load_unchanged(model.name, length);
+  std::variant<Plan, NoPlan> loaded = load_unchanged(model.name, length, nullptr);
   if (auto* plan = std::get_if<Plan>(&loaded)) *plan = with_settings(std::move(*plan), model);
   return loaded;
 }
@@ -133,40 +161,11 @@ Plan plan_of(const ModelWord& model, std::optional<std::int64_t> length) {
   return std::get<Plan>(std::move(loaded));
 }
 
-namespace {
-
-// The whole text of standard input, or of a file that a plan was just read from.
-std::string text_of_input() {
-  StandardInput input;
-  std::string bytes(std::size_t{1} << 16, '\0');
-  while (input.read(reinterpret_cast<std::byte*>(bytes.data()), bytes.size()) > 0) {
-  }
-  return input.seen;
-}
-
-std::string text_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-}  // namespace
-
 PlanAndConfig plan_and_config(const ModelWord& model, std::optional<std::int64_t> length) {
-  if (model.name == "-") {
-    std::string text = text_of_input();
-    Result<Plan> plan = read_plan(std::as_bytes(std::span(text)), "<stdin>", {.length = length});
-    std::variant<Plan, NoPlan> loaded = plan_or_message(std::move(plan), text);
-    if (const auto* none = std::get_if<NoPlan>(&loaded)) throw Failure{none->message, none->exit_code};
-    return {std::get<Plan>(std::move(loaded)), std::move(text)};
-  }
-  PlanAndConfig out{.plan = plan_of(ModelWord{.name = model.name}, length)};
-  if (out.plan.source.kind == SourceKind::preset) {
-    for (const Preset& preset : presets()) {
-      if (preset.name == out.plan.source.name) out.config = preset.config_json;
-    }
-  } else if (out.plan.source.kind == SourceKind::config_json) {
-    out.config = text_of_file(out.plan.source.name);
-  }
+  PlanAndConfig out;
+  std::variant<Plan, NoPlan> loaded = load_unchanged(model.name, length, &out.config);
+  if (const auto* none = std::get_if<NoPlan>(&loaded)) throw Failure{none->message, none->exit_code};
+  out.plan = std::get<Plan>(std::move(loaded));
   return out;
 }
 

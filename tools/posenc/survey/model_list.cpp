@@ -1,11 +1,11 @@
 #include "survey/model_list.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <iostream>
-#include <system_error>
 #include <utility>
 
 #include "line/exit_code.h"
@@ -17,34 +17,37 @@ namespace posenc::tool {
 namespace {
 
 constexpr std::size_t kLongestModel = 4096;  // bytes: PATH_MAX of Linux
-
-// Errors of reading: a file's buffer throws, and standard input's ends.
-int next_byte(std::streambuf& bytes, const std::string& name) {
-  const auto failed = [&] {
-    return failure(kFile, formatted("{}: cannot read: {}", printable(name), std::strerror(errno)));
-  };
-  errno = 0;
-  try {
-    const int got = bytes.sbumpc();
-    if (got == std::char_traits<char>::eof() && &bytes == std::cin.rdbuf() && std::ferror(stdin) != 0) throw failed();
-    return got;
-  } catch (const std::ios_base::failure&) {
-    throw failed();
-  }
-}
+constexpr std::size_t kReadBytes = std::size_t{1} << 16;
 
 }  // namespace
 
-ModelList::ModelList(const std::string& name) : name_(name == "-" ? "<stdin>" : name), from_(&std::cin) {
+ModelList::ModelList(const std::string& name) : name_(name == "-" ? "<stdin>" : name), bytes_(kReadBytes, '\0') {
   if (name == "-") return;
-  std::error_code failed;
-  const bool is_directory = std::filesystem::is_directory(name, failed);
-  errno = is_directory ? EISDIR : 0;
-  if (!is_directory) file_.open(name, std::ios::binary);
-  if (is_directory || !file_) {
-    throw failure(kFile, formatted("{}: cannot open: {}", printable(name_), std::strerror(errno)));
+  file_ = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  struct stat is {};
+  const bool is_directory = file_ >= 0 && ::fstat(file_, &is) == 0 && S_ISDIR(is.st_mode);
+  if (is_directory) errno = EISDIR;
+  // A pipe that has a writer is read as it comes.
+  if (file_ >= 0 && !is_directory && ::fcntl(file_, F_SETFL, 0) == 0) return;
+  const int error = errno;
+  if (file_ >= 0) ::close(file_);
+  throw failure(kFile, formatted("{}: cannot open: {}", printable(name_), std::strerror(error)));
+}
+
+ModelList::~ModelList() {
+  if (file_ != STDIN_FILENO) ::close(file_);
+}
+
+std::optional<char> ModelList::next_byte() {
+  while (at_ == end_) {
+    const ssize_t got = ::read(file_, bytes_.data(), bytes_.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw failure(kFile, formatted("{}: cannot read: {}", printable(name_), std::strerror(errno)));
+    if (got == 0) return std::nullopt;
+    at_ = 0;
+    end_ = static_cast<std::size_t>(got);
   }
-  from_ = &file_;
+  return bytes_[at_++];
 }
 
 std::optional<std::string> ModelList::next() {
@@ -54,20 +57,17 @@ std::optional<std::string> ModelList::next() {
   }
   last_.reset();
   std::string word;
-  std::streambuf* const bytes = from_->rdbuf();
-  constexpr auto kEnd = std::char_traits<char>::eof();
   for (;;) {
-    const int got = next_byte(*bytes, name_);
-    const bool is_end = got == kEnd;
-    if (!is_end && got != '\n') {
-      word += std::char_traits<char>::to_char_type(got);
+    const std::optional<char> got = next_byte();
+    if (got && *got != '\n') {
+      word += *got;
       if (word.size() <= kLongestModel) continue;
       throw failure(kMalformed, formatted("{}:{}: expected a model of at most {} bytes on each line", printable(name_),
                                           line_ + 1, kLongestModel));
     }
     ++line_;
     if (!word.empty()) return last_ = std::move(word);
-    if (is_end) return std::nullopt;
+    if (!got) return std::nullopt;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -90,7 +91,7 @@ class Window {
     try {
       for (std::size_t n = 0; n < workers; ++n) workers_.emplace_back([this] { work(); });
     } catch (const std::system_error&) {  // the system has no more threads: those that are there do the work
-      if (workers_.empty()) throw;
+      if (workers_.empty()) throw std::bad_alloc();
     }
   }
   Window(const Window&) = delete;

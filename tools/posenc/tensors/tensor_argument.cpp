@@ -1,12 +1,8 @@
 // A tensor on the command line, FILE or FILE:NAME: finds and reads it, or says which names the file has instead.
 #include "tensors/tensor_argument.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -19,13 +15,13 @@
 #include "line/formatted.h"
 #include "line/nearest.h"
 #include "line/text.h"
+#include "line/whole_input.h"
 #include "tensors/file_error_text.h"
 #include "tensors/rotation_record.h"
 
 namespace posenc::tool {
 namespace {
 
-constexpr std::size_t kReadBytes = std::size_t{1} << 16;
 constexpr std::size_t kMostStandardInput = std::size_t{1} << 32;  // held in memory; a file is read in parts
 
 struct Place {
@@ -68,22 +64,17 @@ T value_of(const TensorWord& word, Result<T> result) {
   return std::move(result).value();
 }
 
-// All of it: the formats need to know where their file ends.
+std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
+
+// All of it: the formats need to know where their file ends. What is of no format, or goes on behind its last tensor,
+// may never end.
 std::string read_standard_input(const TensorWord& word) {
-  std::string out;
-  for (std::size_t size = 0;;) {
-    if (out.size() - size < kReadBytes) out.resize(std::max(2 * out.size(), kReadBytes));
-    const ssize_t got = ::read(STDIN_FILENO, out.data() + size, out.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw about(word, "<stdin>", kFile, formatted("cannot read: {}", std::strerror(errno)));
-    size += static_cast<std::size_t>(got);
-    if (size > kMostStandardInput) {
-      throw about(word, "<stdin>", kMalformed, formatted("expected at most {} bytes; give a file", kMostStandardInput));
-    }
-    if (got > 0) continue;
-    out.resize(size);
-    return out;
-  }
+  return whole_standard_input(word.flag, kMostStandardInput, [&](std::string_view so_far) {
+    const Result<TensorFile> file = open_tensor_file(bytes_of(so_far), "<stdin>");
+    if (file) return;
+    const ErrorKind kind = file.error().kind;
+    if (kind == ErrorKind::wrong_format || kind == ErrorKind::trailing_bytes) throw about(word, file.error());
+  });
 }
 
 // The tensor that is meant: by name; or the only one; or the one called like the flag, "q" for --q. What is not there,
@@ -129,7 +120,7 @@ TensorFile open_tensor_word(const TensorWord& word, const std::string& file, std
   const TensorFileOptions options{.raw16_is_bf16 = word.raw16_is_bf16};
   if (file != "-") return value_of(word, open_tensor_file(file, options));
   held = read_standard_input(word);
-  return value_of(word, open_tensor_file(std::as_bytes(std::span(held.data(), held.size())), "<stdin>", options));
+  return value_of(word, open_tensor_file(bytes_of(held), "<stdin>", options));
 }
 
 TensorArgument read_tensor_argument(const TensorWord& word) {
