@@ -9,7 +9,7 @@ from typing import Any, Union
 
 from . import _posenc
 from ._posenc import OverridePatch, Plan
-from ._read_plan import Model, read_plan
+from ._read_plan import Model, path_or_bytes, read_plan
 
 
 def override(model: Union[Plan, Model], *settings: str) -> Plan:
@@ -45,13 +45,13 @@ def _plan_of(model: Union[Plan, Model]) -> Plan:
 
 
 def _config_text(model: Model) -> str:
-    """The config.json that `model` stands for; empty where it is no such file."""
-    if isinstance(model, Mapping):
-        return json.dumps(dict(model), default=str)
-    if isinstance(model, str) and model in _posenc.presets() and not os.path.exists(model):
-        return _posenc._preset_config(model)
-    plan = read_plan(model)
-    if plan.source.kind != "config.json" or isinstance(model, (bytes, bytearray, memoryview)):
-        return bytes(model).decode() if isinstance(model, (bytes, bytearray, memoryview)) else ""
-    with open(plan.source.name, encoding="utf-8") as file:
+    """The config.json that `model` stands for, which is not what a saved plan names; empty where it is no such file."""
+    path, given = path_or_bytes(model)
+    if path is not None and path in _posenc.presets() and not os.path.exists(path):
+        return _posenc._preset_config(path)
+    if read_plan(model).source.kind != "config.json":
+        return ""
+    if given is not None:
+        return given.decode()
+    with open(os.path.join(path, "config.json") if os.path.isdir(path) else path, encoding="utf-8") as file:
         return file.read()

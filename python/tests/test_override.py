@@ -96,3 +96,27 @@ def test_patches_of_whatever_names_a_model(tmp_path):
         posenc.override_patches(plan, "base=7", config={**CONFIG, "rope_theta": 5.0})
     with pytest.raises(ValueError, match="config_json must be the text of a JSON object"):
         posenc.override_patches(plan, "base=7", config="[")
+
+
+def test_a_config_is_that_of_the_model(tmp_path):
+    """A file, its folder, its bytes, and a configuration of transformers: patches are tried on what it says."""
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+
+    class Config:
+        def to_dict(self):
+            return CONFIG
+
+    wanted = [patch.text for patch in posenc.override_patches(CONFIG, "base=7")]
+    for model in (tmp_path, str(tmp_path / "config.json"), json.dumps(CONFIG).encode(), Config()):
+        patches = posenc.override_patches(model, "base=7")
+        assert [patch.text for patch in patches] == wanted
+        assert patches[0].unsaid == ()
+
+
+def test_what_a_saved_plan_was_read_from_is_not_opened(tmp_path):
+    """Its source is a text of the file, and may name any other."""
+    saved = json.loads(posenc.read_plan(CONFIG).to_json())
+    saved["source"] = {"kind": "config.json", "name": "/dev/zero"}
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(saved))
+    assert "not tried" in posenc.override_patches(path, "base=7")[0].unsaid[0]
