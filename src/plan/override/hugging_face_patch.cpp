@@ -63,9 +63,9 @@ std::optional<Path> path_of(std::string_view from) {
   return path;
 }
 
-std::optional<JsonValue> value_at(const Change& change, const Path& path) {
-  if (change.config == nullptr) return {};
-  std::optional<JsonValue> value = change.config->root();
+std::optional<JsonValue> value_at(const io::JsonDocument* document, const Path& path) {
+  if (document == nullptr) return {};
+  std::optional<JsonValue> value = document->root();
   for (const std::string& member : path) {
     const auto found = value->find(member);
     if (!found || !*found) return {};
@@ -180,8 +180,9 @@ bool has_no_rule(const Rope& rope) { return std::holds_alternative<std::monostat
 
 class Steps {
  public:
-  Steps(const Change& change, PatchForm form, bool whole)
+  Steps(const Change& change, const io::JsonDocument* document, PatchForm form, bool whole)
       : change_(change),
+        document_(document),
         form_(form),
         whole_(whole),
         leads_(leads_of(change)),
@@ -204,13 +205,13 @@ class Steps {
   std::string source(std::size_t place, std::string_view field) const {
     return sources_of_field(change_.before, 0, field)[place];
   }
-  std::optional<JsonValue> there(std::string_view key) const { return value_at(change_, joined_path(object_, key)); }
+  std::optional<JsonValue> there(std::string_view key) const { return value_at(document_, joined_path(object_, key)); }
 
   void add(Path path, std::string value) {
     steps_.push_back({.removes = false, .path = std::move(path), .value = std::move(value)});
   }
   void remove(const Path& path) {
-    const bool stands = value_at(change_, path).has_value();
+    const bool stands = value_at(document_, path).has_value();
     const bool again = std::ranges::any_of(steps_, [&](const PatchStep& step) { return step.path == path; });
     if (stands && !again) steps_.push_back({.removes = true, .path = path});
   }
@@ -312,7 +313,7 @@ class Steps {
   // Of LongRoPE the original length beside the dictionary counts; a file may have it there for any rule.
   void add_original_beside(const Scaling& scaling) {
     const Path path = joined_path(object_, "original_max_position_embeddings");
-    if (!value_at(change_, path)) return;
+    if (!value_at(document_, path)) return;
     std::optional<std::int64_t> original;
     if (const auto* longrope = std::get_if<LongRopeScaling>(&scaling))
       original = longrope->original_max_position_embeddings;
@@ -443,6 +444,7 @@ class Steps {
   }
 
   const Change& change_;
+  const io::JsonDocument* document_;  // of change_.config; null: none
   PatchForm form_;
   bool whole_;  // old form: everything about the rotation, not what changed alone
   Leads leads_;
@@ -454,12 +456,12 @@ class Steps {
 }  // namespace
 
 std::vector<std::vector<PatchStep>> hugging_face_steps(const Change& change, PatchForm form) {
+  std::optional<io::JsonDocument> document;
+  if (!change.config.empty()) document = document_of(change.config);
   std::vector<std::vector<PatchStep>> ways;
   for (const bool whole : {false, true}) {
-    std::vector<PatchStep> steps = Steps(change, form, whole).made();
-    if (std::ranges::none_of(ways, [&](const auto& way) { return patch_text(way) == patch_text(steps); })) {
-      ways.push_back(std::move(steps));
-    }
+    std::vector<PatchStep> steps = Steps(change, document ? &*document : nullptr, form, whole).made();
+    if (std::ranges::find(ways, steps) == ways.end()) ways.push_back(std::move(steps));
   }
   return ways;
 }

@@ -57,72 +57,123 @@ const PatchStep* step_for(const std::vector<Pending>& pending, std::string_view 
   return found;
 }
 
-// Levels of a text that have lines of their own; deeper, indentation would be longer than what it indents.
-constexpr int kLevels = 10;
-
-JsonLayout layout_at(int level) { return level < kLevels ? JsonLayout::lines : JsonLayout::line; }
-
-void copy(const JsonValue& value, const std::vector<Pending>& pending, int level, JsonWriter& json);
-
-void copy_scalar(const JsonValue& value, JsonWriter& json) {
+void copy(const JsonValue& value, JsonWriter& json) {
   switch (value.kind()) {
     case JsonKind::string: return json.value(value.text());
     case JsonKind::number: return json.verbatim(value.text());
     case JsonKind::boolean: return json.value(*value.as_bool());
-    default: return json.null();
+    case JsonKind::null: return json.null();
+    case JsonKind::array:
+      json.begin_array();
+      for (const JsonValue& entry : value.items()) copy(entry, json);
+      return json.end_array();
+    case JsonKind::object:
+      json.begin_object();
+      for (const JsonValue& member : value.items()) {
+        json.key(member.key());
+        copy(member, json);
+      }
+      return json.end_object();
   }
 }
 
-// What steps add to an object that has no such member.
-void add_missing(const std::vector<Pending>& pending, const std::vector<std::string_view>& there, JsonWriter& json) {
-  std::vector<std::string_view> done = there;
+std::string quoted(std::string_view text) {
+  JsonWriter json;
+  json.value(text);
+  return json.take();
+}
+
+// An object whose members come one by one: what is before the next is "{" or ", ".
+class ObjectText {
+ public:
+  explicit ObjectText(std::string& out) : out_(out) { out_ += '{'; }
+  void key(std::string_view json) {
+    out_ += is_empty_ ? "" : ", ";
+    out_ += json;
+    out_ += ": ";
+    is_empty_ = false;
+  }
+  void end() { out_ += '}'; }
+
+ private:
+  std::string& out_;
+  bool is_empty_ = true;
+};
+
+bool has(const JsonValue& object, const std::string& member) {
+  const auto found = object.find(member);
+  return !found || *found;  // a key that stands twice is there
+}
+
+// What steps add to an object that has no such member; nothing: to a new one.
+void add_missing(const std::vector<Pending>& pending, const std::optional<JsonValue>& object, ObjectText& text,
+                 std::string& out) {
+  std::vector<std::string_view> done;
   for (const Pending& one : pending) {
-    if (std::ranges::find(done, one.next()) != done.end()) continue;
+    if (std::ranges::find(done, one.next()) != done.end() || (object && has(*object, one.next()))) continue;
     done.push_back(one.next());
     if (const PatchStep* step = step_for(pending, one.next())) {
       if (step->removes) continue;
-      json.key(one.next());
-      json.verbatim(step->value);
+      text.key(quoted(one.next()));
+      out += step->value;
     } else if (!one.step->removes) {
-      json.key(one.next());
-      json.begin_object();
-      add_missing(below(pending, one.next()), {}, json);
-      json.end_object();
+      text.key(quoted(one.next()));
+      ObjectText inside(out);
+      add_missing(below(pending, one.next()), {}, inside, out);
+      inside.end();
     }
   }
 }
 
-void copy_object(const JsonValue& value, const std::vector<Pending>& pending, int level, JsonWriter& json) {
-  json.begin_object(layout_at(level));
-  std::vector<std::string_view> there;
-  for (const JsonValue& member : value.items()) {
-    there.push_back(member.key());
+// Behind the string whose opening quote stands at `at`, in a text that was parsed.
+std::size_t behind_string(std::string_view text, std::size_t at) {
+  for (++at; text[at] != '"'; ++at) at += text[at] == '\\' ? 1 : 0;
+  return at + 1;
+}
+
+std::size_t behind_value(std::string_view text, std::size_t at) {
+  if (text[at] == '"') return behind_string(text, at);
+  if (text[at] != '{' && text[at] != '[') return std::min(text.find_first_of(",]} \t\r\n", at), text.size());
+  for (std::size_t depth = 0;;) {
+    at = text.find_first_of("\"{}[]", at);
+    if (text[at] == '"') {
+      at = behind_string(text, at);
+      continue;
+    }
+    depth = text[at] == '{' || text[at] == '[' ? depth + 1 : depth - 1;
+    ++at;
+    if (depth == 0) return at;
+  }
+}
+
+// What no step is for stands as `text` has it, byte for byte: written anew, characters may take six times as many.
+void patch(std::string_view text, const JsonValue& object, const std::vector<Pending>& pending, std::string& out) {
+  ObjectText patched(out);
+  auto at = static_cast<std::size_t>(object.offset());
+  for (const JsonValue& member : object.items()) {
+    const std::size_t key = text.find('"', at);
+    const auto value = static_cast<std::size_t>(member.offset());
+    at = behind_value(text, value);
     const PatchStep* step = step_for(pending, member.key());
     if (step != nullptr && step->removes) continue;
-    json.key(member.key());
+    patched.key(text.substr(key, behind_string(text, key) - key));
     if (step != nullptr) {
-      json.verbatim(step->value);
+      out += step->value;
       continue;
     }
     const std::vector<Pending> inside = below(pending, member.key());
-    if (!inside.empty() && member.kind() != JsonKind::object) {
-      json.begin_object();
-      add_missing(inside, {}, json);
-      json.end_object();
+    if (inside.empty()) {
+      out += text.substr(value, at - value);
+    } else if (member.kind() == JsonKind::object) {
+      patch(text, member, inside, out);
     } else {
-      copy(member, inside, level + 1, json);
+      ObjectText made(out);
+      add_missing(inside, {}, made, out);
+      made.end();
     }
   }
-  add_missing(pending, there, json);
-  json.end_object();
-}
-
-void copy(const JsonValue& value, const std::vector<Pending>& pending, int level, JsonWriter& json) {
-  if (value.kind() == JsonKind::object) return copy_object(value, pending, level, json);
-  if (value.kind() != JsonKind::array) return copy_scalar(value, json);
-  json.begin_array(layout_at(level));
-  for (const JsonValue& entry : value.items()) copy(entry, {}, level + 1, json);
-  json.end_array();
+  add_missing(pending, object, patched, out);
+  patched.end();
 }
 
 }  // namespace
@@ -144,12 +195,17 @@ std::string patch_text(const std::vector<PatchStep>& steps) {
   return json.take();
 }
 
-std::string patched(const io::JsonDocument& document, const std::vector<PatchStep>& steps) {
+std::string patched(std::string_view text, const io::JsonDocument& document, const std::vector<PatchStep>& steps) {
   std::vector<Pending> pending;
-  for (const PatchStep& step : steps) pending.push_back({&step, 0});
-  JsonWriter json;
-  copy(document.root(), pending, 0, json);
-  return json.take();
+  std::size_t size = text.size();
+  for (const PatchStep& step : steps) {
+    pending.push_back({&step, 0});
+    size += step.value.size();
+  }
+  std::string out;
+  out.reserve(size);  // nearly all: the text is large where the file is
+  patch(text, document.root(), pending, out);
+  return out;
 }
 
 std::string compact_without(const JsonValue& object, std::vector<std::string_view> names) {
@@ -159,7 +215,7 @@ std::string compact_without(const JsonValue& object, std::vector<std::string_vie
   for (const JsonValue& member : object.items()) {
     if (std::ranges::binary_search(names, member.key())) continue;
     json.key(member.key());
-    copy(member, {}, 1, json);
+    copy(member, json);
   }
   json.end_object();
   return json.take();

@@ -13,13 +13,14 @@ struct PatchStep {
   bool removes = false;
   std::vector<std::string> path;  // members from the root: "text_config", "rope_theta"
   std::string value{};            // JSON on one line; of a removal empty
+  bool operator==(const PatchStep&) const = default;
 };
 
 // [{"op": "add", "path": "/rope_theta", "value": 1000000.0}], a step a line.
 std::string patch_text(const std::vector<PatchStep>& steps);
 
-// The document with the steps carried out: "add" of a path whose objects are missing makes them.
-std::string patched(const io::JsonDocument& document, const std::vector<PatchStep>& steps);
+// The text of the document, an object, with the steps carried out: "add" of a path whose objects are missing makes them.
+std::string patched(std::string_view text, const io::JsonDocument& document, const std::vector<PatchStep>& steps);
 
 // The object on one line, without the members of these names.
 std::string compact_without(const io::JsonValue& object, std::vector<std::string_view> names);

@@ -18,7 +18,7 @@ bool says_the_same(const Plan& a, const Plan& b) {
   return a.stacks == b.stacks && a.trained_length == b.trained_length;
 }
 
-Result<Plan> read_again(const std::string& text, const Plan& like) {
+Result<Plan> read_again(std::string_view text, const Plan& like) {
   return read_plan(std::as_bytes(std::span(text.data(), text.size())), like.source.name, {.length = like.length});
 }
 
@@ -30,7 +30,8 @@ struct Tried {
 
 // What a config with these steps does not say; nothing where it cannot be read.
 std::optional<std::vector<std::string>> left_unsaid(const Change& change, const std::vector<PatchStep>& steps) {
-  const Result<Plan> plan = read_again(patched(*change.config, steps), change.before);
+  const std::string text = patched(change.config, document_of(change.config), steps);
+  const Result<Plan> plan = read_again(text, change.before);
   if (!plan) return {};
   if (says_the_same(*plan, change.after)) return std::vector<std::string>{};
   return difference_sentences(change.after, *plan);
@@ -47,7 +48,7 @@ void drop_idle_steps(const Change& change, Tried& way) {
 
 Tried tried(const Change& change, PatchForm form) {
   std::vector<std::vector<PatchStep>> ways = hugging_face_steps(change, form);
-  if (change.config == nullptr) {
+  if (change.config.empty()) {
     return {std::move(ways.front()), {"It was not tried: there is no config.json to apply it to."}};
   }
   // A way must leave things as they were, or as the settings say: what makes of them a third thing is none.
@@ -68,24 +69,27 @@ OverridePatch hugging_face_patch(PatchForm form, const Tried& way) {
   return {.form = form, .text = way.steps.empty() ? std::string() : patch_text(way.steps), .unsaid = way.unsaid};
 }
 
-// The document that the plan was read from; nothing where the text is another one's.
-std::optional<io::JsonDocument> config_of(const Plan& plan, std::string_view text) {
-  if (text.empty()) return {};
+// The text that the plan was read from; nothing where it is that of a saved plan.
+std::string_view config_of(const Plan& plan, std::string_view text) {
+  if (text.empty() || is_saved_plan(document_of(text).root())) return {};
+  const Result<Plan> read = read_again(text, plan);
+  if (!read || !says_the_same(*read, plan)) {
+    throw Error("override_patches",
+                {"config_json", "be what the plan was read from", read ? "another model's" : read.error().message()});
+  }
+  return text;
+}
+
+}  // namespace
+
+io::JsonDocument document_of(std::string_view text) {
   Result<io::JsonDocument> document = io::JsonDocument::parse(text, "config_json");
   if (!document || document->root().kind() != io::JsonKind::object) {
     const std::string is = document ? std::string("another value") : document.error().message();
     throw Error("override_patches", {"config_json", "be the text of a JSON object", is});
   }
-  if (is_saved_plan(document->root())) return {};
-  const Result<Plan> read = read_again(std::string(text), plan);
-  if (!read || !says_the_same(*read, plan)) {
-    throw Error("override_patches",
-                {"config_json", "be what the plan was read from", read ? "another model's" : read.error().message()});
-  }
   return std::move(document).value();
 }
-
-}  // namespace
 
 Leads leads_of(const Change& change) {
   Leads leads;
@@ -151,11 +155,10 @@ namespace posenc::inline v0_2 {
 std::vector<OverridePatch> override_patches(const Plan& plan, std::span<const std::string> settings,
                                             std::string_view config_json) {
   const Plan after = override_plan(plan, settings);
-  const std::optional<io::JsonDocument> config = plan::config_of(plan, config_json);
   const plan::Change change{.before = plan,
                             .after = after,
                             .family = plan.stacks.empty() ? nullptr : plan::family_of(plan, 0),
-                            .config = config ? &*config : nullptr};
+                            .config = plan::config_of(plan, config_json)};
   const plan::Tried old_form = plan::tried(change, PatchForm::hugging_face_old);
   const plan::Tried new_form = plan::tried(change, PatchForm::hugging_face_new);
   std::vector<OverridePatch> out;

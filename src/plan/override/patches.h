@@ -16,8 +16,8 @@ namespace posenc::plan {
 struct Change {
   const Plan& before;
   const Plan& after;
-  const Family* family;                      // of the first stack; null: not known
-  const io::JsonDocument* config = nullptr;  // that `before` was read from; null: none
+  const Family* family;     // of the first stack; null: not known
+  std::string_view config;  // the text that `before` was read from; empty: none
 
   const Stack* stack_before() const { return before.stacks.empty() ? nullptr : &before.stacks.front(); }
   const Stack* stack_after() const { return after.stacks.empty() ? nullptr : &after.stacks.front(); }
@@ -34,6 +34,9 @@ Leads leads_of(const Change& change);
 
 // What differs, a sentence each: "decoder, layers 0-31: rotate/0/base is 1000000, not 10000".
 std::vector<std::string> difference_sentences(const Plan& wanted, const Plan& got);
+
+// What `text` says, an object. A document costs many times its text: none is kept while another is made.
+io::JsonDocument document_of(std::string_view text);
 
 // hugging_face_patch.cpp: steps for a config.json, several ways of which the first that reads back is taken.
 std::vector<std::vector<PatchStep>> hugging_face_steps(const Change& change, PatchForm form);
