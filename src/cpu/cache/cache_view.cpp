@@ -111,10 +111,18 @@ void CacheView::append(std::int64_t slot, std::span<const std::int64_t> coordina
   }
   if (count == 0) return;
   const Run run{.slot = slot, .count = count, .coordinates = std::ssize(own_)};
+  std::vector<std::int64_t> rows;  // [count, axes]
+  rows.reserve(coordinates.size());
   for (std::int64_t t = 0; t < count; ++t) {
-    for (std::int64_t a = 0; a < axes_; ++a) own_.push_back(coordinates[static_cast<std::size_t>(a * count + t)]);
+    for (std::int64_t a = 0; a < axes_; ++a) rows.push_back(coordinates[static_cast<std::size_t>(a * count + t)]);
   }
   runs_.push_back(run);
+  try {
+    own_.insert(own_.end(), rows.begin(), rows.end());
+  } catch (...) {
+    runs_.pop_back();
+    throw;
+  }
 }
 
 void CacheView::check_moved(const char* where, std::size_t first_run, std::int64_t by) const {
@@ -161,8 +169,11 @@ void CacheView::erase(std::int64_t first, std::int64_t count, CacheGap gap) {
     out.check_moved(kWhere, end, by);
     for (std::size_t r = end; r < out.runs_.size(); ++r) out.runs_[r].position += by;
   }
-  runs_.assign(out.runs_.begin(), out.runs_.begin() + static_cast<std::ptrdiff_t>(begin));
-  for (std::size_t r = end; r < out.runs_.size(); ++r) add(out.runs_[r]);
+  CacheView left(block_size_, axes_);
+  for (std::size_t r = 0; r < out.runs_.size(); ++r) {
+    if (r < begin || r >= end) left.add(out.runs_[r]);
+  }
+  runs_ = std::move(left.runs_);  // all at once: without memory for it the view is what it was
 }
 
 CacheView CacheView::passage(std::int64_t first, std::int64_t count) const {
