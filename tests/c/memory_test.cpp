@@ -5,77 +5,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "c/no_memory.h"
 #include "posenc/c.h"
-#include "support/failing_new.h"
 
 namespace posenc::test::c_memory_test {
 namespace {
-
-// Fails allocation after allocation until `call` is done; `written` is what it writes. Gives how many it takes.
-std::int64_t expect_no_memory(const std::function<posenc_status()>& call, std::vector<float>* written = nullptr) {
-  std::int64_t n = 0;
-  for (const bool all : {false, true}) {
-    for (n = 0;; ++n) {
-      const std::vector<float> before = written != nullptr ? *written : std::vector<float>{};
-      fail_new(n, all);
-      const posenc_status status = call();
-      stop_failing_new();
-      if (status == POSENC_OK) break;
-      EXPECT_EQ(status, POSENC_NO_MEMORY) << "allocation " << n << ": " << posenc_last_error();
-      EXPECT_STREQ(posenc_last_error(), "out of memory");
-      EXPECT_TRUE(written == nullptr || *written == before) << "allocation " << n;
-      if (status != POSENC_NO_MEMORY) return n;
-    }
-  }
-  return n;
-}
-
-constexpr std::int64_t kTokens = 600;  // more slots and blocks than calls have room for on the stack
-constexpr std::int64_t kHeads = 32;
-constexpr std::int64_t kKvHeads = 8;
-constexpr std::int64_t kDim = 64;
-
-posenc_tensor heads_of(std::vector<float>& x, std::int64_t tokens, std::int64_t heads) {
-  return {.data = x.data(),
-          .dtype = POSENC_F32,
-          .rank = 3,
-          .shape = {tokens, heads, kDim},
-          .strides = {heads * kDim, kDim, 1}};
-}
-
-std::vector<float> some(std::int64_t tokens, std::int64_t heads) {
-  std::vector<float> out(static_cast<std::size_t>(tokens * heads * kDim));
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<float>(i % 17) - 8.0F;
-  return out;
-}
-
-// As the INIT macros, which are C.
-template <typename T>
-T sized() {
-  T out{};
-  out.size = sizeof(T);
-  return out;
-}
-
-struct Model {
-  posenc_plan* plan = nullptr;
-  posenc_table* table = nullptr;
-
-  Model() {
-    EXPECT_EQ(posenc_plan_preset("llama-3.2-1b", &plan), POSENC_OK);
-    EXPECT_EQ(posenc_table_of_layer(plan, nullptr, 0, nullptr, &table), POSENC_OK);
-  }
-  Model(const Model&) = delete;
-  Model& operator=(const Model&) = delete;
-  ~Model() {
-    posenc_table_free(table);
-    posenc_plan_free(plan);
-  }
-};
 
 // The first: what a process makes once is made by these.
 TEST(NoMemory, OfPlans) {

@@ -8,11 +8,13 @@ namespace {
 // How many calls are left before one fails; below 0: none does. Calls run on this thread alone.
 std::int64_t left = -1;
 bool goes_on = false;
+bool has_failed = false;
 
 // NOLINTBEGIN(cppcoreguidelines-no-malloc): this is what is below new.
 void* take(std::size_t size, std::size_t alignment = 0) {
   if (left == 0) {
     if (!goes_on) left = -1;
+    has_failed = true;
     throw std::bad_alloc();
   }
   if (left > 0) --left;
@@ -52,8 +54,12 @@ namespace posenc::test {
 
 void fail_new(std::int64_t after, bool all) {
   goes_on = all;
+  has_failed = false;
   left = after;
 }
-void stop_failing_new() { left = -1; }
+bool stop_failing_new() {
+  left = -1;
+  return has_failed;
+}
 
 }  // namespace posenc::test

@@ -8,6 +8,7 @@ namespace posenc::test {
 
 // After so many calls of operator new the next one fails; with `all`, those after it too.
 void fail_new(std::int64_t after, bool all);
-void stop_failing_new();
+// Whether one has failed since.
+bool stop_failing_new();
 
 }  // namespace posenc::test

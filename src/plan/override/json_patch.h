@@ -19,7 +19,7 @@ struct PatchStep {
 // [{"op": "add", "path": "/rope_theta", "value": 1000000.0}], a step a line.
 std::string patch_text(const std::vector<PatchStep>& steps);
 
-// The text of the document, an object, with the steps carried out: "add" of a path whose objects are missing makes them.
+// The text of the document, an object, with the steps carried out: "add" makes the objects that a path lacks.
 std::string patched(std::string_view text, const io::JsonDocument& document, const std::vector<PatchStep>& steps);
 
 // The object on one line, without the members of these names.

@@ -64,7 +64,9 @@ T value_of(const TensorWord& word, Result<T> result) {
   return std::move(result).value();
 }
 
-std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
 
 // All of it: the formats need to know where their file ends. What is of no format, or goes on behind its last tensor,
 // may never end.
