@@ -26,7 +26,7 @@ def main(paths: list[str]) -> None:
     lines += [f"| {name} | {counts[name]} | {others[name]} |" for name in VERDICTS if counts[name] or others[name]]
     lines += ["", "| type | verdict | facts |", "| --- | --- | --- |"]
     for title in sorted(rows):
-        facts = "; ".join(rows[title]["facts"]).replace("|", "/")
+        facts = "; ".join([*rows[title]["facts"], *rows[title]["not_compared"]]).replace("|", "/")
         lines.append(f"| `{title}` | {rows[title]['verdict']} | {facts} |")
     before = PAGE.read_text().partition(MARK)[0]
     PAGE.write_text(before + "\n".join(lines) + "\n")

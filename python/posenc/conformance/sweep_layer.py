@@ -11,7 +11,7 @@ from torch import Tensor
 
 import posenc
 
-from . import sweep_inputs
+from . import sweep_inputs, sweep_sparse
 from .sweep_probe import Attended, alike, kv_heads_of
 from .sweep_rotation import Rotated, halves_to_neighbours, projected_order, ranges, reordered, still
 
@@ -201,9 +201,30 @@ def visible_to(event: Attended) -> Tensor:
     return _visible_to_heads(event).any(0)
 
 
+def _planned(mask: posenc.Mask, rows: int, columns: int) -> Tensor | None:
+    plan = sweep_sparse.visible(mask, rows, columns) if mask.kind == "sparse" else visible(mask, rows, columns)
+    return plan if isinstance(plan, Tensor) else None
+
+
+def not_compared(layer: posenc.LayerPlan, event: Attended) -> str | None:
+    """Why who sees whom was not held to the plan's words."""
+    if layer.mask.kind != "sparse":
+        return None
+    rows, columns = event.scores.shape[-2:]
+    most = sweep_sparse.patches(layer.mask)
+    if most is not None:
+        return None if columns == most else f"{columns} keys at once, which is no window"
+    plan = sweep_sparse.visible(layer.mask, rows, columns)
+    return plan if isinstance(plan, str) else None
+
+
 def _masks(layer: posenc.LayerPlan, event: Attended) -> Iterator[tuple[str, str]]:
     own = visible_to(event)
-    plan = visible(layer.mask, *own.shape)
+    if layer.mask.kind == "sparse" and (most := sweep_sparse.patches(layer.mask)) is not None:
+        if own.shape[1] > most:
+            yield "mask", f"windows of {most} patches by the plan, {own.shape[1]} keys at once in the class"
+        return
+    plan = _planned(layer.mask, *own.shape)
     if plan is None:
         return
     if own.shape[0] == own.shape[1] and bool(own.diagonal().any()):  # padding does not see itself

@@ -68,7 +68,8 @@ def verdicts(model_type: str) -> Iterator[Verdict]:
 
 
 def row(verdict: Verdict) -> str:
-    return f"| `{verdict.title}` | {verdict.verdict} | {'; '.join(verdict.facts).replace('|', '/')} |"
+    facts = "; ".join([*verdict.facts, *verdict.not_compared]).replace("|", "/")
+    return f"| `{verdict.title}` | {verdict.verdict} | {facts} |"
 
 
 def fields(verdict: Verdict) -> dict[str, Any]:
@@ -77,6 +78,7 @@ def fields(verdict: Verdict) -> dict[str, Any]:
         "model_type": verdict.model_type,
         "verdict": verdict.verdict,
         "facts": verdict.facts,
+        "not_compared": verdict.not_compared,
         "notes": verdict.notes,
         "class": verdict.class_name,
     }

@@ -33,11 +33,13 @@ class Verdict:
     class_name: str = ""
     facts: list[str] = dataclasses.field(default_factory=list)  # that differ, or why it is not known
     notes: list[str] = dataclasses.field(default_factory=list)
+    not_compared: list[str] = dataclasses.field(default_factory=list)  # masks in words, and why
     plan: posenc.Plan | None = None
     runs: sweep_runs.Runs | None = None
 
 
 _COUNT = "layers: plan"
+_MASK = "mask not compared,"
 _ATTENDS = ("attention", "cross_attention")
 
 
@@ -106,8 +108,21 @@ def _both_kinds(plan: posenc.Plan, found: list[Part], counts: set[int]) -> Itera
             yield Part(stack.name, [layer for layer in stack.layers if layer.kind in _ATTENDS]), own
 
 
-def _matched(plan: posenc.Plan, runs: sweep_runs.Runs) -> tuple[list[str], list[str], list[sweep_runs.Group]]:
-    """Each part with the group that it agrees with best; facts that differ, parts not seen, groups left."""
+def _words_not_compared(part: Part, group: sweep_runs.Group) -> list[str]:
+    """Masks that a plan has in words, by their words."""
+    seen: dict[str, list[int]] = {}
+    for layer, event in zip(part.layers, group.layers):
+        reason = sweep_layer.not_compared(layer, event)
+        if reason is not None:
+            seen.setdefault(f"{_MASK} {layer.mask.detail!r}: {reason}", []).append(layer.index)
+    return [f"{part.name} {sweep_rotation.ranges(layers)}: {what}" for what, layers in seen.items()]
+
+
+def _matched(
+    plan: posenc.Plan, runs: sweep_runs.Runs
+) -> tuple[list[str], list[str], list[sweep_runs.Group], list[str]]:
+    """Each part with the group that it agrees with best; facts that differ, parts not seen, groups left, and masks that
+    were not compared."""
     open_parts = parts(plan)
     whole = [group for group in runs.groups if not (group.text and any(event.blocks for event in group.layers))]
     scored = [(against(part, group, plan), part, group) for part in open_parts for group in whole]
@@ -124,6 +139,7 @@ def _matched(plan: posenc.Plan, runs: sweep_runs.Runs) -> tuple[list[str], list[
         scored += [(against(one, group, plan), one, group) for group in whole if len(group.layers) == len(one.layers)]
     scored.sort(key=_agreement)
     facts: list[str] = []
+    silent: list[str] = []
     parts_taken: set[int] = set()
     names_taken: set[str] = set()
     for found, part, group in scored:
@@ -135,8 +151,9 @@ def _matched(plan: posenc.Plan, runs: sweep_runs.Runs) -> tuple[list[str], list[
         parts_taken |= covered[id(part)]
         names_taken |= names
         facts += found
+        silent += _words_not_compared(part, group)
     unseen = [part.name for part in open_parts if id(part) not in parts_taken]
-    return (facts, unseen, [group for group in runs.groups if group.name not in names_taken])
+    return (facts, unseen, [group for group in runs.groups if group.name not in names_taken], silent)
 
 
 def _agreement(scored: tuple[list[str], Part, sweep_runs.Group]) -> tuple[bool, int, bool, bool]:
@@ -222,7 +239,7 @@ def _sampled(plan: posenc.Plan, runs: sweep_runs.Runs) -> list[str]:
 
 
 def _compare(verdict: Verdict, plan: posenc.Plan, runs: sweep_runs.Runs, odd: list[str]) -> None:
-    verdict.facts, unseen, left = _matched(plan, runs)
+    verdict.facts, unseen, left, verdict.not_compared = _matched(plan, runs)
     verdict.facts += odd + _sampled(plan, runs)
     verdict.notes += [f"not in the plan: {sweep_described.described(group)}" for group in left]
     verdict.verdict = "wrong" if verdict.facts else "not run" if unseen else "right"
