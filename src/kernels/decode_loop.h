@@ -37,8 +37,8 @@ template <auto kType>
 constexpr std::int64_t kBytesOf = bytes_of(kType);
 
 // Channels of a row; what is fetched beside some rows of a head, line n of row r at + r ahead_row + n ahead_line; and
-// how many times in a row.
-template <int kAsked>
+// how many times in a row. Of V, so that functions of an instruction set are its own.
+template <class V, int kAsked>
 struct AnyShape {
   static constexpr int kAsks = kAsked;
   std::int64_t depth;
@@ -49,11 +49,14 @@ struct AnyShape {
 // The most usual: heads of 128 channels, all or none of which rotate, and lines in the order of memory, asked for once.
 // Where the compiler knows the strides, rows and queries take one address each; else general registers do not suffice,
 // and products wait for addresses.
+template <class V>
 struct UsualShape {
   static constexpr int kAsks = 1;
+  // NOLINTBEGIN(readability-identifier-naming): named as those of AnyShape
   static constexpr std::int64_t depth = 128;
   static constexpr std::int64_t ahead_row = kLineBytes;
   static constexpr std::int64_t ahead_line = kDecodeRows * kLineBytes;
+  // NOLINTEND(readability-identifier-naming)
   static LoadRotation rotation(const DecodeLanes& x) noexcept {
     return {.cos = x.rotation.cos, .row = depth, .pairs = depth / 2, .interleaved = x.rotation.interleaved};
   }
@@ -80,15 +83,15 @@ consteval bool has_usual_shape(Codes codes) noexcept { return codes == Codes::in
 // where little is computed beside a line, the prefetch is issued kAsks times in a row: where nothing rotates and a row
 // is met once. More lanes than kDecodeLanes meet it again, and ask again. Such a pass waits for memory and not for
 // addresses: in the usual shape it took 0.87 times as long from L3, but 1.05 to 1.1 times from memory.
-template <auto kElement, int kAsks, class Run>
+template <class V, auto kElement, int kAsks, class Run>
 void with_shape(const DecodeLanes& x, const Run& run) noexcept {
   // Where nothing is to be fetched, the rows themselves are, which takes an instruction and no time.
-  if (x.ahead == nullptr) return run(AnyShape<kAsks>{x.depth, x.a_row * kBytesOf<kElement>, kLineBytes});
+  if (x.ahead == nullptr) return run(AnyShape<V, kAsks>{x.depth, x.a_row * kBytesOf<kElement>, kLineBytes});
   if constexpr (has_usual_shape(kElement)) {
     const bool asks_once = kAsks == 1 || x.each > kDecodeLanes || x.rotation.cos != nullptr;
-    if (asks_once && UsualShape::is_of(x)) return run(UsualShape{});
+    if (asks_once && UsualShape<V>::is_of(x)) return run(UsualShape<V>{});
   }
-  run(AnyShape<kAsks>{x.depth, x.ahead_row, x.ahead_line});
+  run(AnyShape<V, kAsks>{x.depth, x.ahead_row, x.ahead_line});
 }
 
 // The first line that is fetched beside row r of head h.
@@ -288,7 +291,7 @@ template <class Factors, PairsOnLoad kPairs, class Scales>
 // Of the channels as they lie, or rotated.
 template <class Factors, PairsOnLoad kPairs, class Scales = Unscaled>
 void decode_dots_of(const DecodeLanes& x, typename Factors::B of_lanes, Scales scales = {}) noexcept {
-  with_shape<Factors::kElement, Factors::kAsks>(
+  with_shape<typename Factors::V, Factors::kElement, Factors::kAsks>(
       x, [&](const auto& shape) noexcept { decode_dots_in<Factors, kPairs>(x, shape, of_lanes, scales); });
 }
 
@@ -348,7 +351,7 @@ template <class V, auto kElement, class Scales>
 template <class V, auto kElement, class Scales = Unscaled>
 void decode_weighted_of(const DecodeLanes& x, Scales scales = {}) noexcept {
   if (x.scale != nullptr) scale_rows<V>(x);
-  with_shape<kElement, DecodeFloats<V, kElement>::kAsks>(
+  with_shape<V, kElement, DecodeFloats<V, kElement>::kAsks>(
       x, [&](const auto& shape) noexcept { decode_weighted_in<V, kElement>(x, shape, scales); });
 }
 
