@@ -109,7 +109,7 @@ std::vector<Fault> missed_faults() {
                         return rotated(port, before);
                       }));
   out.push_back(found("right, from 16777216 on", {}, 1 << 24,
-                      [](Port port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+                      [](const Port& port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
                         if (plan.name != "llama-2" && plan.name != "glm-4") return {};
                         return rotated(port, before);
                       }));

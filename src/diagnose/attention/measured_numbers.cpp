@@ -83,6 +83,7 @@ std::vector<double> least_numbers(std::size_t count, double near, Parts left) {
     for (std::size_t m = 0; m < count; ++m) (sections[m].asks_c ? sections[m].at_c : sections[m].at_d) = rest[m];
   }
   std::vector<double> out;
+  out.reserve(count);
   for (const Section& s : sections) out.push_back(std::exp((s.a + s.b) / 2));
   return out;
 }

@@ -131,8 +131,8 @@ class Biases {
   }
 
   void add_alibi() {
-    const auto other = [&](auto change, std::string found, std::string expected) {
-      add_other(with_term<Alibi>(layer_, change), std::move(found), expected);
+    const auto other = [&](auto change, const std::string& found, const std::string& expected) {
+      add_other(with_term<Alibi>(layer_, change), found, expected);
     };
     other([](Alibi& of) { of.geometric_slopes = !of.geometric_slopes; },
           "slopes of another rule for a number of heads that is no power of two", "the slopes of the plan's rule");

@@ -127,7 +127,7 @@ std::vector<FrequencyList> others_than(const std::vector<FrequencyList>& lists, 
 std::vector<Explanation> at_neighbouring_places(const Screen& screen, const FrequencyList& plan, const AxisChoice& axis,
                                                 const Expectation& expected) {
   std::vector<Explanation> out;
-  const auto add = [&](Places places) {
+  const auto add = [&](const Places& places) {
     if (!screen.holds(plan, places, axis.of_pair)) return;
     out.push_back({.frequencies = plan,
                    .places = places,
