@@ -452,17 +452,21 @@ def apply_functions(
     modules: Iterable[nn.Module], others: Iterable[nn.Module], ropes: Mapping[str | None, _posenc.Rope | None]
 ) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
     """Of the files that the modules are from: the file's module, the name, what stands in. What only others call, the
-    towers of the model, stays."""
+    towers of the model, stays; so does what only indexers of sparse attention call, which may pair channels otherwise than
+    attention (DeepSeek-V3.2): they rotate by the same angles."""
     modules = list(modules)
     rotaries = [module for module in modules if isinstance(module, Rotary)]
     keeps_table = any(type(module).__name__ in KEEP_ANGLES for module in modules)
-    own, theirs = (_names_in_forward({type(module) for module in of}) for of in (modules, others))
+    indexers = [module for module in modules if type(module).__name__.endswith("Indexer")]
+    attending = [module for module in modules if not type(module).__name__.endswith("Indexer")]
+    own, theirs, of_indexers = (_names_in_forward({type(module) for module in of}) for of in (attending, others, indexers))
     for file in sorted({type(module).__module__ for module in modules}):
         if not file.startswith("transformers.models."):
             continue
         for name, value in list(vars(sys.modules[file]).items()):
-            called_by = [names.get(file, ()) for names in (own, theirs)]
-            if callable(value) and _APPLY.match(name) and (name in called_by[0] or name not in called_by[1]):
+            called_by = [names.get(file, ()) for names in (own, theirs, of_indexers)]
+            is_left = name not in called_by[0] and (name in called_by[1] or name in called_by[2])
+            if callable(value) and _APPLY.match(name) and not is_left:
                 yield sys.modules[file], name, _standing_in(value, ropes, rotaries, keeps_table, name in called_by[1])
 
 

@@ -62,6 +62,8 @@ from ._carried_out import (
 from ._forward_mode import is_transformed, refuse_duals
 from ._handed_bias import OwnBias
 from ._held import NotCopied, hold, replace
+from ._keywords import refuse_unread, with_selected_keys
+from ._mask_kind import kind_of, masked
 from ._own_angles import require_own_angles, require_own_tables
 from ._read_plan import read_plan
 from ._registered_name import NAME, asks_another, refuse_models_without_the_registry
@@ -103,7 +105,8 @@ def attention(
     attention_mask: of bool, True where a key is seen; or of floats, which are added to the scores. Within use() the
     scale, the cap, the biases and the sinks are those of the plan; what transformers says of them is compared with the
     plan of the model's configuration, and a difference is a ValueError. Where a gradient is asked for, operations of torch
-    compute, in chunks of queries. NotImplementedError where dropout is asked for, and for tensors not on the CPU.
+    compute, in chunks of queries. NotImplementedError where dropout is asked for, for tensors not on the CPU, and for a
+    keyword that may change what is attended and is not carried out.
     """
     _say_that_no_weights_come(kwargs.get("output_attentions"))
     given: AttendedLayer | None = getattr(module, _LAYER, None)
@@ -111,6 +114,11 @@ def attention(
         require_cpu(query, "attention", "query")
     if dropout:
         raise NotImplementedError("[attention] dropout must be 0: posenc drops nothing out of the attention matrix")
+    refuse_unread(module, kwargs)
+    indices: Tensor | None = kwargs.get("indices")
+    if indices is not None and given is not None and given.ranks is not None:
+        raise NotImplementedError("[attention] keys that an indexer selects are not known over ranks")
+    attention_mask = with_selected_keys(attention_mask, indices, key.shape[2])
     if given is not None and torch.compiler.is_compiling():
         return given.in_graph(module, query, key, value, attention_mask, scaling, softcap, s_aux, kwargs), None
     sizes = {"heads": query.shape[1], "kv_heads": key.shape[1]}
@@ -122,7 +130,7 @@ def attention(
     if given is not None and attention_mask is None:
         key, value = given.filled(module, query.shape[2], key, value)
     shape = (*query.shape[:3], key.shape[2])
-    kind, left = _kind_of(attention_mask, shape)
+    kind, left = kind_of(attention_mask, shape)
     if has_gradient(attention_mask):
         left = attention_mask  # that it is no more than a kind is what it holds now
     layer: _posenc.LayerPlan | _posenc.PreparedLayer
@@ -151,13 +159,13 @@ def attention(
         position_bias = None
         learned_now = lambda: ({"sinks": s_aux} if layer_sinks else {}) | given.weights.attached()
         layer_sinks = given.layer.sinks and s_aux is not None
-    masked = _masked(left, position_bias)
+    added = masked(left, position_bias)
     read = (query, key, value, attention_mask, s_aux, position_bias, *(given.weights.parameters if given else ()))
     if is_transformed():
         refuse_duals("attention", "take it of another attention")
     if has_gradient(*read):
-        return trained(layer, query, key, value, weights | masked, learned_now()), None
-    weights |= {name: None if of is None else of.detach() for name, of in masked.items()}
+        return trained(layer, query, key, value, weights | added, learned_now()), None
+    weights |= {name: None if of is None else of.detach() for name, of in added.items()}
     out = query.new_empty((query.shape[0], query.shape[2], query.shape[1], value.shape[-1]))  # as it is asked for
     _posenc.attend(layer, query.detach(), key.detach(), value.detach(), **weights, out=out.transpose(1, 2))
     return out, None
@@ -170,55 +178,13 @@ def _say_that_no_weights_come(are_wanted: bool | None) -> None:
         )
 
 
-def _kind_of(mask: Tensor | None, sizes: tuple[int, ...]) -> tuple[str, Tensor | None]:
-    """A kind of posenc.Mask, and what is left to say besides: nothing where that is the whole mask, as without padding.
-
-    sizes: batch, heads, queries, keys; a mask that lacks one of the last two, or does not fit, is left as it is. One that
-    is read for each query and key costs a fifth of the rest of attention, and tiles that a kind hides cost nothing. All
-    layers get one tensor, which keeps the
-    answer.
-    """
-    *outer, queries, keys = sizes
-    if mask is None or not (mask.dtype == torch.bool or mask.dtype.is_floating_point):
-        return "bidirectional", mask
-    if mask.shape[-2:] != (queries, keys) or any(has not in (1, size) for has, size in zip(mask.shape[:-2], outer)):
-        return "bidirectional", mask
-    version = None if mask.is_inference() else mask._version
-    seen, answer = getattr(mask, "posenc_kind", (None, None))
-    if answer is None or version is None or seen != version:
-        answer = _kind_of_pattern(mask, queries, keys)
-        mask.posenc_kind = (version, answer)  # type: ignore[attr-defined]
-    kind, is_whole = answer
-    return kind, None if is_whole else mask
-
-
-def _kind_of_pattern(mask: Tensor, queries: int, keys: int) -> tuple[str, bool]:
-    shows = mask if mask.dtype == torch.bool else mask == 0
-    # What is added hides a key as a mask of bool does where it is about the lowest number, and another key is seen.
-    if mask.dtype.is_floating_point and not bool((shows | (mask <= torch.finfo(mask.dtype).min / 2)).all()):
-        return "bidirectional", False
-    if bool(shows.all()):
-        return "bidirectional", True
-    is_causal = keys >= queries and bool((shows == shows.new_ones(queries, keys).tril(keys - queries)).all())
-    return ("causal", True) if is_causal else ("bidirectional", False)
-
-
-def _masked(mask: Tensor | None, bias: Tensor | None) -> dict[str, Tensor | None]:
-    """attn_mask and bias of attend: what is of floats is added to scores, as eager attention and SDPA do."""
-    if mask is not None and mask.dtype.is_floating_point:
-        mask, bias = None, mask if bias is None else bias + mask
-    if mask is not None and mask.dtype != torch.bool:
-        raise TypeError(f"[attention] attention_mask must be of bool, or of floats to add, but is of {mask.dtype}")
-    return {"attn_mask": mask, "bias": bias}
-
-
 def mask(*args: Any, **kwargs: Any) -> Tensor | None:
     """The mask of "posenc": True where a query attends, [batch, 1, queries, keys]; never omitted for being causal."""
     kwargs["allow_is_causal_skip"] = False
     return sdpa_mask(*args, **kwargs)
 
 
-_operators.kind_of[:] = [_kind_of]
+_operators.kind_of[:] = [kind_of]
 AttentionInterface.register(NAME, attention)
 AttentionMaskInterface.register(NAME, mask)
 refuse_models_without_the_registry()
