@@ -6,6 +6,7 @@
 
 #include "base/formatted.h"
 #include "diagnose/axis_maps.h"
+#include "diagnose/fitted_lists.h"
 #include "diagnose/noise.h"
 #include "diagnose/precision/precision.h"
 
@@ -203,7 +204,9 @@ void add_explained(const Report& report, const Explained& explained, Diagnosis& 
   }
   const Explanation& best = *std::ranges::min_element(all, {}, &Explanation::rest);
   out.unexplained = share_of(report.table, best.rest);
-  const FoundPrecision precision = found_precision(report.table, best);
+  Explanation finest = best;
+  finest.frequencies = refitted(report.table, report.pairs, best.frequencies, best.places, best.axis_of_pair);
+  const FoundPrecision precision = found_precision(report.table, finest);
   const Hypothesis hypothesis{&best.frequencies, &best.places, &best.axis_of_pair,
                               best.steps == Steps::exact ? precision.as_good.front() : best.steps};
   const double confidence = confidence_among(all.size());

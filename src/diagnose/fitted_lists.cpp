@@ -112,6 +112,24 @@ class Fitting {
 
 }  // namespace
 
+FrequencyList refitted(const MeasuredTable& table, const ChannelPairs& pairs, const FrequencyList& list,
+                       const Places& places, const std::vector<std::int32_t>& axis_of_pair) {
+  if (!list.fitted || !list.rope) return list;
+  const auto with_base = [&](double base) {
+    Rope rope = *list.rope;
+    rope.base = base;
+    return frequency_list(rope, list.length, pairs, list.changes);
+  };
+  const auto frequencies_of = [&](double base) {
+    const auto other = with_base(base);
+    return other ? other->inv_freq : std::vector<double>(pairs.pairs(), 0.0);
+  };
+  auto out = with_base(refined_number(table, places, axis_of_pair, list.rope->base, frequencies_of));
+  if (!out) return list;
+  out->fitted = true;
+  return *out;
+}
+
 std::vector<FrequencyList> fitted_lists(const MeasuredTable& table, const Screen& screen, const Rope& rope,
                                         const ChannelPairs& pairs, const Expectation& expected,
                                         const std::vector<std::int32_t>& axis_of_pair) {

@@ -18,4 +18,9 @@ std::vector<FrequencyList> fitted_lists(const MeasuredTable& table, const Screen
                                         const ChannelPairs& pairs, const Expectation& expected,
                                         const std::vector<std::int32_t>& axis_of_pair);
 
+// A list of a fitted base with the base that leaves least, not the one of fewest digits that was told: what these
+// round away is not for arithmetic to explain. Others as they are.
+FrequencyList refitted(const MeasuredTable& table, const ChannelPairs& pairs, const FrequencyList& list,
+                       const Places& places, const std::vector<std::int32_t>& axis_of_pair);
+
 }  // namespace posenc::inline v0_2::port

@@ -198,6 +198,8 @@ void add_widths(std::vector<FrequencyList>& out, const Rope& rope, const Channel
   std::vector<std::int64_t> widths{rope.head_dim, 2 * rope.dim, rope.dim / 2, rope.dim - 2, 2 * rope.head_dim};
   for (const std::int64_t width : widths) {
     if (width == rope.dim || width < 2 || width % 2 != 0) continue;
+    // Of as many channels as rotate it is another width, which add_dims() tries.
+    if (pairs.in == Pairing::half && width == pairs.dim) continue;
     if (auto list = other_width(rope, width, pairs, formatted("exponents over {} channels", width))) {
       out.push_back(std::move(*list));
     }
@@ -218,6 +220,8 @@ void add_dims(std::vector<FrequencyList>& out, const Rope& rope, std::optional<s
     other.axes = {};
     other.axis_frequencies = AxisFrequencies::shared;
     if (other.dim == rope.dim || other.dim < 2 || other.first_channel + other.dim > rope.head_dim) continue;
+    // More than rotate: that is the width of the exponents alone.
+    if (other.dim > 2 * static_cast<std::int64_t>(pairs.pairs())) continue;
     Change change{PortFact::dim, formatted("{}", other.dim), formatted("{}", rope.dim),
                   formatted("rotate {} channels of each head (partial_rotary_factor {})", rope.dim,
                             number_words(static_cast<double>(rope.dim) / static_cast<double>(rope.head_dim)))};

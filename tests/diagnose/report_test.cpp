@@ -84,6 +84,71 @@ TEST(diagnose, calls_no_right_port_in_float64_wrong) {
   }
 }
 
+// Of one sequence in a dtype, of the port of a plan that `spoil` changes.
+template <typename Spoil>
+Diagnosis diagnosed(const std::string& name, DType dtype, std::int64_t start, Spoil spoil) {
+  const auto plans = ported_plans();
+  PortedPlan plan = *std::ranges::find(plans, name, &PortedPlan::name);
+  plan.port.position = [start](std::size_t, std::size_t, std::size_t t, std::size_t) {
+    return static_cast<double>(start) + static_cast<double>(t);
+  };
+  spoil(plan.port);
+  std::mt19937_64 random(7);
+  const Tensor before = random_tensor({1, 24, 4, plan.channels}, dtype, random);
+  const Bytes x = bytes_of(before);
+  const Bytes y = bytes_of(rotated(plan.port, before));
+  DiagnoseArgs args{
+      .before = x.view, .after = y.view, .rotate = &plan.rotate, .plan = &plan.plan, .start = start};
+  args.length = plan.plan.length;
+  return diagnose(args);
+}
+
+std::string found_words(const Diagnosis& d) {
+  std::string out;
+  for (const PortFinding& f : d.findings) out += std::string(name(f.fact)) + ": " + f.found + "\n";
+  return out;
+}
+
+TEST(diagnose, says_at_which_token_padding_ends) {
+  for (const int pads : {1, 2, 5, 9}) {
+    for (const double at : {0.0, 1.0}) {
+      // One token at 1 and the next at 0 is no padding yet.
+      if (at == 1 && pads == 1) continue;
+      const Diagnosis d = diagnosed("llama-2", DType::f32, 0, [&](Port& port) {
+        port.position = [=](std::size_t, std::size_t, std::size_t t, std::size_t) {
+          return static_cast<int>(t) < pads ? at : static_cast<double>(t) - pads;
+        };
+      });
+      EXPECT_NE(found_words(d).find("the first real token, " + std::to_string(pads) + " of"), std::string::npos)
+          << pads << " at " << at << "\n"
+          << describe(d);
+    }
+  }
+}
+
+TEST(diagnose, blames_no_arithmetic_for_digits_of_a_fitted_base) {
+  for (const double base : {123456.0, 237111.0, 87654.3}) {
+    for (const DType dtype : {DType::f16, DType::bf16}) {
+      const Diagnosis d = diagnosed("gpt-neox", dtype, 500, [&](Port& port) {
+        port.inv_freq = plain_frequencies(base, 24);
+      });
+      EXPECT_TRUE(found_words(d).starts_with("base: ")) << describe(d);
+      EXPECT_EQ(d.findings.size(), 1U) << base << "\n" << describe(d);
+    }
+  }
+}
+
+TEST(diagnose, tells_the_width_of_exponents_from_that_of_the_rotation) {
+  const Diagnosis exponents = diagnosed("gpt-neox", DType::f32, 10, [](Port& port) {
+    port.inv_freq = plain_frequencies(10000, 96);
+    port.inv_freq.resize(12);
+  });
+  EXPECT_EQ(found_words(exponents), "dim: exponents over 96 channels\n");
+  const Diagnosis narrow =
+      diagnosed("gpt-neox", DType::f32, 10, [](Port& port) { port.inv_freq = plain_frequencies(10000, 22); });
+  EXPECT_EQ(found_words(narrow), "dim: 22\n");
+}
+
 TEST(diagnose, takes_no_part_of_a_tensor_for_noise) {
   for (const double share : {0.1, 0.4}) {
     Ported ported;

@@ -304,7 +304,9 @@ std::optional<Change> left_padding(const Context& in, const std::vector<Run>& ru
     if (count == 2) {
       if (runs[i].by != 0 && runs[i + 1].row - runs[i].row > 1) return {};
       if (runs[i + 1].by != 1 || runs[i + 1].position > in.start() + 1) return {};
-      pads.push_back(in.token(runs[i + 1].row));
+      // Pads that stand where the first real token does are one run with it.
+      const bool with_first = runs[i].position == in.start() && runs[i + 1].position == in.start() + 1;
+      pads.push_back(in.token(runs[i + 1].row) - (with_first ? 1U : 0U));
     } else if (runs[i].position != in.start() || runs[i].by != 1) {
       return {};
     }
