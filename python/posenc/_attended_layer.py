@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from . import _operators, _posenc
 from ._attention_modules import Learned, as_called, masks_itself, scales_by_index
 from ._cache_places import CachePlaces
-from ._handed import Projected, require_same_facts, require_same_sizes, scale_ratio
-from ._handed_bias import OwnBias
-from ._handed_mask import require_own_window, require_same_mask
+from ._handed.bias import OwnBias
+from ._handed.facts import Projected, require_same_facts, require_same_sizes, scale_ratio
+from ._handed.mask import require_own_window, require_same_mask
 from ._held import NotCopied
 
 

@@ -60,10 +60,10 @@ from ._carried_out import (
     require_words,
 )
 from ._forward_mode import is_transformed, refuse_duals
-from ._handed_bias import OwnBias
+from ._handed.bias import OwnBias
 from ._held import NotCopied, hold, replace
-from ._keywords import refuse_unread, with_selected_keys
-from ._mask_kind import kind_of, masked
+from ._handed.keywords import refuse_unread, with_selected_keys
+from ._handed.mask_kind import kind_of, masked
 from ._own_angles import require_own_angles, require_own_tables
 from ._read_plan import read_plan
 from ._registered_name import NAME, asks_another, refuse_models_without_the_registry

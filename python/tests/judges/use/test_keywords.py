@@ -9,7 +9,7 @@ import transformers
 
 import posenc
 import posenc.transformers
-from posenc import _keywords
+from posenc._handed import keywords
 from posenc.transformers import use
 
 SPARSE = ["deepseek_v32", "glm_moe_dsa", "axk2", "hy_v4", "dots3_note_text"]
@@ -80,11 +80,11 @@ def handed_over():
 def test_every_keyword_that_transformers_hands_over_is_known():
     found = handed_over()
     assert len(found["scaling"]) > 300 and "indices" in found  # the search finds them
-    known = {*_keywords.CARRIED_OUT, *_keywords.OF_NO_CONSEQUENCE, *_keywords.REFUSED, "query", "key", "value", None}
+    known = {*keywords.CARRIED_OUT, *keywords.OF_NO_CONSEQUENCE, *keywords.REFUSED, "query", "key", "value", None}
     assert {name: sorted(of) for name, of in found.items() if name not in known} == {}
 
 
-@pytest.mark.parametrize("name", [*_keywords.REFUSED, "of_tomorrow"])
+@pytest.mark.parametrize("name", [*keywords.REFUSED, "of_tomorrow"])
 @pytest.mark.parametrize("within", [True, False])
 def test_a_keyword_that_is_not_carried_out_is_refused(name, within):
     """They ended nowhere."""

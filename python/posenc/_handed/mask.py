@@ -8,8 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from . import _posenc
-from ._composed.mask import MaskOf
+from .. import _posenc
+from .._composed.mask import MaskOf
 
 _KINDS = ("causal", "bidirectional")  # a prefix, and what a sparse mask sees, is not in the plan
 

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from . import _posenc
-from ._held import NotCopied
+from .. import _posenc
+from .._held import NotCopied
 
 _QUERIES = re.compile(r"(q|query|wq|q_proj|query_proj|linear_q|q_lin|q_b_proj)$")
 _SAME = 1e-4  # of scales: a configuration's decimals differ from what a module makes of them

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from . import _posenc
-from ._score_tables import bare, reference_bias
+from .. import _posenc
+from .._score_tables import bare, reference_bias
 
 _BY_PLACE = (_posenc.Alibi, _posenc.T5Bias)
 _SAME = 1e-4  # of the largest: products and logarithms in float32 differ by less
