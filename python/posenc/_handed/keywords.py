@@ -23,8 +23,8 @@ CARRIED_OUT = (
 # are made of), rows of state-space layers, angles, latents and indexers that a module reads itself.
 OF_NO_CONSEQUENCE = (
     "position_ids", "position_embeddings", "use_cache", "past_key_values", "cache_position", "output_hidden_states",
-    "output_router_logits", "return_dict", "num_items_in_batch", "logits_to_keep", "seq_idx", "layer_idx", "shared_kv_states",
-    "deterministic",
+    "output_router_logits", "return_dict", "num_items_in_batch", "labels", "shift_labels", "ignore_index", "logits_to_keep",
+    "token_type_ids", "mm_token_type_ids", "is_first_iteration", "seq_idx", "layer_idx", "shared_kv_states", "deterministic",
 )  # fmt: skip
 
 # What changes which keys are seen, or what they weigh, and is not carried out: what to do instead.

@@ -15,12 +15,12 @@ namespace posenc::inline v0_2::port {
 namespace {
 
 // Of each head every head's bias is tried on so many queries: with 32 heads, 512 keys and 128 channels 0.2 s.
-constexpr std::size_t kFewQueries = 2;
-constexpr std::size_t kTold = 12;
+constexpr std::size_t kQueriesTried = 2;
+constexpr std::size_t kListed = 12;
 
 template <typename Numbers>
 std::string list_words(const Numbers& numbers) {
-  const std::size_t count = std::min(numbers.size(), kTold);
+  const std::size_t count = std::min(numbers.size(), kListed);
   const std::vector<typename Numbers::value_type> few(numbers.begin(),
                                                       numbers.begin() + static_cast<std::ptrdiff_t>(count));
   return formatted("{}{}", joined(few, ", "), count < numbers.size() ? ", ..." : "");
@@ -38,7 +38,7 @@ AttentionTried with_bias(const AttentionTried& plan, Scores bias, std::size_t fi
 std::optional<AttentionTried> other_heads(const AttentionDumpArgs& args, const DumpedAttention& dumped,
                                           const Stage& stage, const AttentionTried& plan, PortFact fact) {
   if (dumped.heads < 2) return {};
-  const Few few = few_queries(dumped, plan, kFewQueries);
+  const Few few = few_queries(dumped, plan, kQueriesTried);
   const StageJudge judge(few.dumped, args.layer->softmax_scale);
   std::vector<std::size_t> found(dumped.heads, 0);
   std::vector<double> least(dumped.heads, std::numeric_limits<double>::infinity());

@@ -105,3 +105,4 @@ def test_keywords_that_say_nothing_of_attention_pass():
     model = made("llama", vocab_size=32)
     with use(model):
         model(TOKENS, num_items_in_batch=torch.tensor(3), output_hidden_states=True, position_ids=torch.arange(14)[None])
+        model(TOKENS, shift_labels=TOKENS, ignore_index=-1)
