@@ -135,7 +135,7 @@ std::vector<Explanation> at_neighbouring_places(const Screen& screen, const Freq
                    .changes = places.changes,
                    .first_position = static_cast<std::int64_t>(expected.start)});
   };
-  if (auto places = rounded_places(expected.places(), "float32", 24)) add(std::move(*places));
+  if (auto places = rounded_places(expected.places(), "float32", 24)) add(*places);
   if (!expected.start_known || !expected.counted) return out;
   for (const double k : {-1.0, 1.0}) {
     Places places = expected.places();
@@ -143,7 +143,7 @@ std::vector<Explanation> at_neighbouring_places(const Screen& screen, const Freq
       for (double& x : list) x += k;
     }
     places.changes = {offset_change(k, expected.start)};
-    add(std::move(places));
+    add(places);
   }
   return out;
 }
