@@ -10,7 +10,7 @@ import tool
 HEADS, CHANNELS, WIDTH = 4, 16, 64
 BYTES = 24
 # What is more was measured; it is a plan several times, or what is written of it. Patches repeat a rope dictionary.
-PATCHED, STUDIED, REPORTED = 44, 48, 120
+PATCHED, STUDIED, REPORTED = 44, 48, 160
 
 
 class Command:

@@ -195,12 +195,38 @@ def entry(begin):
     return {"dtype": "F32", "shape": [1], "data_offsets": [4 * begin, 4 * begin + 4]}
 
 
+def projections(layers):
+    names = [f"model.layers.{i}.self_attn.{kind}_proj.weight" for i in range(layers) for kind in "qk"]
+    return safetensors({name: {"dtype": "BF16", "shape": [64 if ".q" in name else 32, 1],
+                               "data_offsets": [96 * i + i % 2 * 32, 96 * i + 128 - i % 2 * 32]}
+                        for i, name in enumerate(names)}, bytes(96 * len(names)))
+
+
 TENSORS = {
     "many tensors": lambda n: safetensors({f"tensor_{i:08}": entry(i) for i in range(n // 84)}, bytes(4 * (n // 84))),
     "a long name": lambda n: safetensors({"m" * n: entry(0), "q": entry(1)}, bytes(8)),
     "long metadata": lambda n: safetensors({"__metadata__": {"m": "m" * n}, "q": entry(0)}, bytes(4)),
     "many metadata": lambda n: safetensors({"__metadata__": {f"key_{i:08}": "m" for i in range(n // 22)},
                                             "q": entry(0)}, bytes(4)),
+    "projections of many layers": lambda n: projections(n // 400),
     "a long type": lambda n: safetensors({"q": {**entry(0), "dtype": "m" * n}}, bytes(4)),
     "a long shape": lambda n: safetensors({"q": {**entry(0), "shape": [1] * (n // 3)}}, bytes(4)),
+}
+
+
+def index(weight_map):
+    return json.dumps({"metadata": {}, "weight_map": weight_map}).encode()
+
+
+INDICES = {
+    "many tensors of a file that is not there": lambda n: index({f"tensor_{i:08}": "model-0.safetensors"
+                                                                 for i in range(n // 44)}),
+    "many files": lambda n: index({f"tensor_{i:08}": f"model-{i:08}.safetensors" for i in range(n // 52)}),
+    "a long name": lambda n: index({"m" * n: "model-0.safetensors"}),
+    "a long file": lambda n: index({"tensor": "m" * n}),
+}
+LISTS = {
+    "many lines": lambda n: b"llama-2-7b\n" * 20 + b"no-such\n" * (n // 4096),
+    "lines without a word": lambda n: b"\n" * n,
+    "a long word": lambda n: b"m" * n,
 }
