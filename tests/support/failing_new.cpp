@@ -24,9 +24,9 @@ void* take(std::size_t size, std::size_t alignment = 0) {
   return block;
 }
 
-void* take_or_null(std::size_t size) noexcept {
+void* take_or_null(std::size_t size, std::size_t alignment = 0) noexcept {
   try {
-    return take(size);
+    return take(size, alignment);
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
@@ -40,6 +40,12 @@ void* operator new(std::size_t size, std::align_val_t at) { return take(size, st
 void* operator new[](std::size_t size, std::align_val_t at) { return take(size, static_cast<std::size_t>(at)); }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return take_or_null(size); }
 void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return take_or_null(size); }
+void* operator new(std::size_t size, std::align_val_t at, const std::nothrow_t&) noexcept {
+  return take_or_null(size, static_cast<std::size_t>(at));
+}
+void* operator new[](std::size_t size, std::align_val_t at, const std::nothrow_t&) noexcept {
+  return take_or_null(size, static_cast<std::size_t>(at));
+}
 void operator delete(void* block) noexcept { std::free(block); }
 void operator delete[](void* block) noexcept { std::free(block); }
 void operator delete(void* block, std::size_t) noexcept { std::free(block); }
