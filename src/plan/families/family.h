@@ -230,6 +230,7 @@ struct Family {
   bool flat_rope_for_all_types = false;  // then: it is for all of them (ModernBERT)
   bool decays = false;                   // xPos where rotary_emb_scale_base is a number
   bool yarn_means_longrope = false;      // Phi-3's first files
+  bool mscales = false;                  // its class in transformers reads short_mscale and long_mscale (PhiMoE)
   bool rope_lists = false;               // rope_theta and partial_rotary_factors may have an entry a layer
   bool layer_bases = false;              // layer_rope_theta: a base a layer; 0: it does not rotate
   std::int64_t rests_every = 0;  // then, without that list: so many layers have one that does not rotate, the last too
@@ -253,7 +254,8 @@ struct Family {
   LayerKind recurrent = LayerKind::linear_attention;  // what layer_types means by "linear_attention"
 
   Sizes sizes = Sizes::uniform;
-  bool shares_kv = false;  // num_kv_shared_layers, or use_cla
+  bool fills_layer_config = false;  // then: the class makes per_layer_config of their keys where a file lacks it
+  bool shares_kv = false;           // num_kv_shared_layers, or use_cla
 
   RotaryLayers rotary_layers = RotaryLayers::every_layer;
   BlockSparse block_sparse = BlockSparse::none;

@@ -193,9 +193,10 @@ Sourced<Mask> read_chunk_mask(ConfigScope& scope, LayerType type, bool causal) {
 // How a window of `width` tokens lies around a token.
 struct WindowRule {
   MaskKind kind = MaskKind::causal;
-  bool halved = false;       // the width counts both sides, of which a causal mask leaves one
-  bool leans_ahead = false;  // halved, and the token itself counts as past
-  std::int64_t ahead = -1;   // not below 0: so many tokens ahead, and the width counts the others
+  bool halved = false;        // the width counts both sides, of which a causal mask leaves one
+  bool leans_ahead = false;   // halved, and the token itself counts as past
+  bool half_and_own = false;  // half of the width and one token to each side (Gemma 4, both ways)
+  std::int64_t ahead = -1;    // not below 0: so many tokens ahead, and the width counts the others
 };
 
 enum class BothWays : std::uint8_t { none, images, all };
@@ -218,6 +219,7 @@ Sourced<BothWays> read_both_ways(ConfigScope& scope) {
 
 Window window_of_width(const WindowRule& rule, std::int64_t width) {
   if (rule.ahead >= 0) return {width - 1, rule.ahead};
+  if (rule.half_and_own) return {width / 2 + 1, width / 2 + 1};
   if (rule.halved && rule.kind == MaskKind::causal) return {std::max<std::int64_t>(width / 2 - 1, 0), 0};
   if (rule.leans_ahead) return {std::max<std::int64_t>((width + 1) / 2 - 1, 0), width / 2};
   if (rule.halved) return {width / 2, width / 2};
@@ -235,6 +237,19 @@ std::optional<Window> read_window(ConfigScope& scope, const WindowRule& rule, st
                                 trained_length.value),
                       from.starts_with('/') ? std::vector{from} : std::vector<std::string>{});
   return {};
+}
+
+// A window that does not even reach the token itself (sliding_window: 0): the class hides every key in a layer that
+// slides, and code that asks whether the number is true reads none.
+bool is_empty(ConfigScope& scope, const LayerPattern& pattern, const WindowRule& rule) {
+  if (window_of_width(rule, *pattern.window.value).past >= 0) return false;
+  const auto slides = [](const LayerTraits& layer) { return layer.type == LayerType::sliding && layer.width == 0; };
+  if (std::ranges::any_of(pattern.layers, slides)) {
+    scope.reader().undecided(
+        formatted("{} is 0: no query sees a key in layers that slide, if it is not read as none.", pattern.window.from),
+        {pattern.window.from});
+  }
+  return true;
 }
 
 void read_chunk_masks(ConfigScope& scope, const LayerPattern& pattern, LayerMasks& masks) {
@@ -292,6 +307,7 @@ LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern,
   masks.window_from = pattern.window.from;
   const Sourced<BothWays> both = read_both_ways(scope);
   const bool gemma_both_ways = both.value == BothWays::all;
+  const bool by_word = scope.family().bidirectional_words;
   if (gemma_both_ways) masks.kind = {MaskKind::bidirectional, both.from};
 
   if (pattern.window.value && both.value == BothWays::images) {
@@ -300,8 +316,9 @@ LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern,
 
   read_chunk_masks(scope, pattern, masks);
   const WindowRule rule{.kind = masks.kind.value,
-                        .halved = gemma_both_ways || scope.stack().mask.window_spans_both,
+                        .halved = (gemma_both_ways && !by_word) || scope.stack().mask.window_spans_both,
                         .leans_ahead = scope.stack().mask.window_leans_ahead,
+                        .half_and_own = gemma_both_ways && by_word,
                         .ahead = scope.stack().mask.window_of_past ? 0 : -1};
   for (const LayerTraits& layer : pattern.layers) {
     if (layer.width == 0) continue;
@@ -311,7 +328,7 @@ LayerMasks read_layer_masks(ConfigScope& scope, const LayerPattern& pattern,
     masks.own_windows.push_back(
         {layer.width, layer.ahead, read_window(scope, own, layer.width, pattern.window.from, trained_length)});
   }
-  if (pattern.window.value) {
+  if (pattern.window.value && !is_empty(scope, pattern, rule)) {
     masks.window = read_window(scope, rule, *pattern.window.value, pattern.window.from, trained_length);
   }
   return masks;

@@ -58,6 +58,7 @@ using io::JsonValue;
 using Types = std::vector<LayerType>;
 
 constexpr Bounds kWindows{1, kMaxPosition};
+constexpr Bounds kWindowsOrNone{0, kMaxPosition};
 constexpr Bounds kPeriods{1, kMaxLayers};
 
 // The layers for which `holds` are of that type, the others full.
@@ -288,8 +289,9 @@ void require_no_listed_windows(ConfigScope& scope, const Setting<bool>& use) {
                            {types->from});
 }
 
-// How far a sliding layer or a chunk reaches; nothing, with the reason, where no layer has such a limit.
-Setting<std::int64_t> read_limit(ConfigScope& scope, const Key& key) {
+// How far a sliding layer or a chunk reaches; nothing, with the reason, where no layer has such a limit. A window of 0
+// is one: classes ask whether there is a number, and hide every key by this one where a layer slides (layer_masks.cpp).
+Setting<std::int64_t> read_limit(ConfigScope& scope, const Key& key, Bounds bounds) {
   if (scope.family().window_switch) {
     const Setting<bool> use = scope.flag(keys::kUseWindow);
     if (!use.value || !*use.value) {
@@ -297,7 +299,7 @@ Setting<std::int64_t> read_limit(ConfigScope& scope, const Key& key) {
       return {{}, use.from};
     }
   }
-  Setting<std::int64_t> limit = scope.integer(key, kWindows);
+  Setting<std::int64_t> limit = scope.integer(key, bounds);
   if (limit.from.empty()) limit.from = family_default(scope.family());
   if (limit.value && scope.family().window_beside_own) limit.value = std::min(*limit.value + 1, kMaxPosition);
   return limit;
@@ -372,9 +374,9 @@ void read_limits(ConfigScope& scope, LayerPattern& pattern) {
     case Windows::listed:
     case Windows::chunk_types: return;
     case Windows::first_half:
-      if (!has_listed_windows(scope)) pattern.window = read_limit(scope, keys::kWindow);
+      if (!has_listed_windows(scope)) pattern.window = read_limit(scope, keys::kWindow, kWindowsOrNone);
       return;
-    case Windows::chunked_rotary: pattern.chunk = read_limit(scope, keys::kChunk); return;
+    case Windows::chunked_rotary: pattern.chunk = read_limit(scope, keys::kChunk, kWindows); return;
     case Windows::window_list: {
       Sourced<std::vector<std::int64_t>> widths =
           read_window_list(scope, static_cast<std::int64_t>(pattern.layers.size()));
@@ -387,8 +389,8 @@ void read_limits(ConfigScope& scope, LayerPattern& pattern) {
     case Windows::pairs: return read_window_pairs(scope, pattern);
     case Windows::left_sides: return read_left_sides(scope, pattern);
     default:
-      pattern.window =
-          scope.family().window_object.empty() ? read_limit(scope, keys::kWindow) : read_inner_limit(scope);
+      pattern.window = scope.family().window_object.empty() ? read_limit(scope, keys::kWindow, kWindowsOrNone)
+                                                            : read_inner_limit(scope);
   }
 }
 

@@ -1,5 +1,6 @@
 // Heads and channels where layers differ: lists (OpenELM), block_configs (DeciLM), full or sliding ones' own (Gemma 4).
 #include <algorithm>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -79,8 +80,20 @@ bool is_grouping(ConfigReader& reader, const AttentionShape& shape, const Place&
   return false;
 }
 
+// Whether the sizes of one type's layers stand in per_layer_config alone: a class that fills it in from keys of that
+// type (Gemma 4, Step 3.7) leaves those out when it saves, and does not read them where a file has it, empty or null.
+bool are_in_entries(ConfigScope& scope, std::initializer_list<const Key*> of_type) {
+  if (!scope.family().fills_layer_config || !scope.has_class() || !scope.look(keys::kLayerConfig.name())) return false;
+  for (const Key* key : of_type) {
+    const auto place = scope.peek(*key);
+    if (place && place->in_file) scope.pass_over(*place);
+  }
+  return true;
+}
+
 // Full layers: global_head_dim, and where keys serve as values (attention_k_eq_v) num_global_key_value_heads.
 AttentionShape full_shape(ConfigScope& scope, AttentionShape shape) {
+  if (are_in_entries(scope, {&keys::kGlobalHeadDim, &keys::kGlobalKvHeads})) return shape;
   set_head_dim(shape, scope.required_integer(keys::kGlobalHeadDim, kLayerHeadDims), scope.peek(keys::kGlobalHeadDim));
   // A class without the key takes keys as values in any case, or has heads of its own (DiffusionGemma, EmbeddingGemma).
   const Setting<bool> shares = scope.flag(keys::kKeysAreValues);
@@ -113,6 +126,7 @@ AttentionShape whole_sliding_shape(ConfigScope& scope, AttentionShape shape) {
 // Sliding layers: num_sliding_attention_heads, and with it KV heads and channels if they have keys of their own, or
 // attention_other_setting with heads, groups and width of their own.
 AttentionShape sliding_shape(ConfigScope& scope, AttentionShape shape) {
+  if (are_in_entries(scope, {&keys::kSlidingHeads, &keys::kOtherAttention})) return shape;
   ConfigReader& reader = scope.reader();
   if (const Setting<std::int64_t> heads = scope.integer(keys::kSlidingHeads, kLayerHeads); heads.value) {
     shape.heads = {*heads.value, heads.from};

@@ -64,7 +64,8 @@ std::optional<Place> RopeKeys::find(std::string_view name, const Key& beside) {
 std::optional<Place> RopeKeys::find_beside_first(std::string_view name, const Key& beside) {
   std::vector<Place> candidates = in_dictionaries(name);
   auto outside = scope_.peek(beside);
-  if (outside && (outside->in_file || candidates.empty())) candidates.insert(candidates.begin(), std::move(*outside));
+  if (outside && (outside->in_file || scope_.has_class() || candidates.empty()))
+    candidates.insert(candidates.begin(), std::move(*outside));
   return settle(std::move(candidates));
 }
 
@@ -171,15 +172,19 @@ std::vector<double> RopeKeys::read_divisors(const Place& place, std::int64_t pai
   return values;
 }
 
-std::int64_t RopeKeys::original_length(OriginalLength rule) {
+std::optional<Place> RopeKeys::find_original(OriginalLength rule) {
   // What all classes of transformers 5 share (standardize_rope_params) puts the number that stands beside a dictionary
   // for all layers into it, over the dictionary's own; dictionaries by layer type keep theirs.
   const bool has_class = scope_.has_class();
   const bool inside_alone =
       dicts_.has_types_of_class() || (has_class && (dicts_.are_by_name() || scope_.family().compressed_keys));
-  const auto place = inside_alone                    ? find(kOriginalLength)
-                     : has_class || rule.beside_wins ? find_beside_first(kOriginalLength, keys::kOriginalLength)
-                                                     : find(kOriginalLength, keys::kOriginalLength);
+  return inside_alone                    ? find(kOriginalLength)
+         : has_class || rule.beside_wins ? find_beside_first(kOriginalLength, keys::kOriginalLength)
+                                         : find(kOriginalLength, keys::kOriginalLength);
+}
+
+std::int64_t RopeKeys::original_length(OriginalLength rule) {
+  const auto place = find_original(rule);
   const std::string field = formatted("scaling/{}", kOriginalLength);
   if (!place && !has_trained_length()) {
     fail_missing(kOriginalLength);

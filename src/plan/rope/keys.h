@@ -53,7 +53,9 @@ class RopeKeys {
   double number_beside(const Key& key, std::string_view field);
   std::int64_t original_length_beside(const Key& key);
   std::vector<double> divisors_beside(const Key& key, std::string_view field, std::int64_t pairs);
-  std::int64_t original_length(OriginalLength rule);  // absent: the trained length, with a warning
+  // Where the original length of a rule that scales stands (yarn, longrope, llama3).
+  std::optional<Place> find_original(OriginalLength rule);
+  std::int64_t original_length(OriginalLength rule);  // the same, read; absent: the trained length, with a warning
   double factor();                                    // required
   double factor_or_stretch(std::int64_t original);    // absent: trained length over original length
 

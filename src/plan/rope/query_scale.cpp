@@ -20,13 +20,26 @@ Sourced<QueryScale> llama4_scale(ConfigScope& scope) {
   return {Llama4Temperature{.attn_scale = scale.value, .floor_scale = floor.value}, on->from};
 }
 
-// Both numbers stand in the rope dictionary (Ministral3Attention).
+// Whether the class moves an original length that stands beside the rope dictionary into it, and where none stands the
+// trained length: for these rules alone (standardize_rope_params).
+bool takes_length_in(RopeKeys& keys) {
+  auto place = keys.peek("rope_type");
+  if (!place) place = keys.peek("type");
+  const std::string_view rule = place && place->value.kind() == io::JsonKind::string ? place->value.text() : "";
+  return rule == "yarn" || rule == "longrope" || rule == "llama3";
+}
+
+// Both numbers stand in the rope dictionary when Ministral3Attention reads them.
 Sourced<QueryScale> ministral_scale(RopeDicts& dicts, const Sourced<std::int64_t>& trained_length) {
   RopeKeys keys(dicts, LayerTraits{}, trained_length, 1);
   const auto beta = keys.find(keys::kBeta.name());
   if (!beta) return {{}, family_default(dicts.scope().family())};
   const double value = keys.reader().number(*beta).value_or(0);
-  const auto length = keys.find(keys::kOriginalLength.name(), keys::kOriginalLength);
+  const bool takes_in = takes_length_in(keys);
+  const auto length = takes_in ? keys.find_original({}) : keys.find(keys::kOriginalLength.name());
+  if (!length && takes_in && trained_length.value > 0) {
+    return {MinistralTemperature{.beta = value, .original_max_position_embeddings = trained_length.value}, beta->from};
+  }
   if (!length) {
     keys.fail_missing(keys::kOriginalLength.name());
     return {};

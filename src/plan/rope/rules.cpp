@@ -58,6 +58,15 @@ Scaling read_yarn(RopeKeys& keys, std::int64_t) {
   return rule;
 }
 
+// Of transformers' classes PhiMoE's alone has attention factors by the length; vLLM has them in every model.
+std::optional<double> mscale(RopeKeys& keys, std::string_view name) {
+  const ConfigScope& scope = keys.scope();
+  if (!scope.has_class() || scope.family().mscales) return keys.number(name);
+  const auto place = keys.peek(name);
+  if (place && place->in_file) keys.scope().pass_over(*place);
+  return {};
+}
+
 Scaling read_longrope(RopeKeys& keys, std::int64_t dim) {
   LongRopeScaling rule;
   rule.original_max_position_embeddings = keys.original_length({.beside_wins = true});
@@ -65,8 +74,8 @@ Scaling read_longrope(RopeKeys& keys, std::int64_t dim) {
   rule.short_factor = keys.divisors("short_factor", dim / 2);
   rule.long_factor = keys.divisors("long_factor", dim / 2);
   rule.attention_factor = keys.number("attention_factor");
-  rule.short_mscale = keys.number("short_mscale");
-  rule.long_mscale = keys.number("long_mscale");
+  rule.short_mscale = mscale(keys, "short_mscale");
+  rule.long_mscale = mscale(keys, "long_mscale");
   warn_of_zero(keys, rule.attention_factor);
   return rule;
 }
@@ -87,7 +96,14 @@ Scaling read_llama3(RopeKeys& keys, std::int64_t) {
 
 Scaling read_proportional(RopeKeys& keys, std::int64_t) {
   ProportionalScaling rule;
-  rule.partial_rotary_factor = keys.number("partial_rotary_factor", keys::kPartialFactor).value_or(1.0);
+  std::optional<Place> part = keys.find("partial_rotary_factor");
+  // Whoever has such a dictionary is asked for the number beside it, though no class says so (standardize_rope_params).
+  if (!part) part = keys.scope().look(keys::kPartialFactor.name());
+  if (part && !part->value.is_null()) {
+    keys.reader().mark_read(*part);
+    keys.note("scaling/partial_rotary_factor", *part);
+    rule.partial_rotary_factor = keys.reader().number(*part).value_or(1.0);
+  }
   rule.factor = keys.number("factor").value_or(1.0);
   return rule;
 }
@@ -159,6 +175,12 @@ std::optional<std::string_view> read_rope_type(RopeKeys& keys) {
 }
 
 Scaling read_scaling(RopeKeys& keys, std::string_view rope_type, std::int64_t dim) {
+  if (keys.scope().family().mscales && rope_type != kDefaultRule && rope_type != "longrope") {
+    keys.reader().undecided(
+        formatted("{} multiplies cos and sin by short_mscale or long_mscale, for which {} has no place.",
+                  keys.scope().family().name, rope_type),
+        {});
+  }
   return std::ranges::find(kRules, rope_type, &RopeRule::type)->read(keys, dim);
 }
 

@@ -84,7 +84,10 @@ constexpr Ending kOfStack[] = {
 };
 
 // Words that a name of another attention than the layer's own has.
-constexpr std::string_view kOthers[] = {"indexer", "mtp.", "mtp_", "nextn", "lora_", "mask_decoder"};
+constexpr std::string_view kOthers[] = {"indexer", "mtp.", "mtp_", "nextn", "lora_", "mask_decoder",
+                                        // Modules between two models, and towers whose names do not say "vision".
+                                        "memory_attention", "transformer_module", "qformer", "img_processor",
+                                        "image_tower", "video_tower"};
 // Of cross attention, in the module behind the layer's number.
 constexpr std::string_view kCrossWords[] = {"cross", "encoder_attn", "EncDec"};
 
@@ -106,12 +109,12 @@ std::string_view stack_of_table(std::string_view name) {
   return has(name, ".decoder.") ? "decoder" : stack;
 }
 
-// "stages.1.blocks.0.": blocks are counted anew in every stage (Swin), and a stack's layers are not.
+// "stages.1.blocks.0.", "block.1.0.": blocks are counted anew in every stage (Swin, PVT), and a stack's layers are not.
 bool is_of_stage(std::string_view name) {
   const std::optional<Numbered> place = numbered(name);
   if (!place) return false;
   const std::optional<Numbered> second = numbered(name.substr(name.find('.', place->before.size()) + 1));
-  return second && second->before.ends_with("blocks.");
+  return second && (second->before.empty() || second->before.ends_with("blocks."));
 }
 
 }  // namespace

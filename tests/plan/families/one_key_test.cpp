@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -28,7 +30,46 @@ constexpr std::string_view kSound = R"("hidden_size": 64, "num_attention_heads":
 constexpr std::string_view kBert = R"("hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
   "max_position_embeddings": 128)";
 
+// Gemma 4's and Step 3.7's second of two layers is of the type whose heads per_layer_config may have.
+constexpr std::string_view kGemma4 = R"("hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,
+  "num_hidden_layers": 2, "max_position_embeddings": 4096, "head_dim": 64, "sliding_window": 32,
+  "layer_types": ["sliding_attention", "full_attention"])";
+constexpr std::string_view kStep = R"("hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,
+  "num_hidden_layers": 2, "max_position_embeddings": 4096, "head_dim": 64, "sliding_window": 32, "rope_theta": 20000,
+  "layer_types": ["full_attention", "sliding_attention"], "num_sliding_attention_heads": 8)";
+
 constexpr Kin kRows[] = {
+    // A class that fills in per_layer_config where a file lacks it reads no other key of those layers where it is
+    // there.
+    {"gemma4_text", kGemma4, "",
+     "decoder: 0 4/2x64 half 64 @10000 s1 rms causal w31,0; 1 4/2x512 half 512 @1e+06 s1 rms causal"},
+    {"gemma4_text", kGemma4, R"(, "per_layer_config": {})",
+     "decoder: 0 4/2x64 half 64 @10000 s1 rms causal w31,0; 1 4/2x64 half 64 @1e+06 s1 rms causal"},
+    {"gemma4_text", kGemma4, R"(, "per_layer_config": null, "global_head_dim": 128)",
+     "decoder: 0 4/2x64 half 64 @10000 s1 rms causal w31,0; 1 4/2x64 half 64 @1e+06 s1 rms causal"},
+    {"gemma4_text", kGemma4,
+     R"(, "per_layer_config": {"1": {"head_dim": 128}}, "attention_k_eq_v": true, "num_global_key_value_heads": 1)",
+     "decoder: 0 4/2x64 half 64 @10000 s1 rms causal w31,0; 1 4/2x128 half 128 @1e+06 s1 rms causal"},
+    {"embedding_gemma2_text", kGemma4, R"(, "per_layer_config": {})",
+     "encoder: 0 4/2x64 half 64 @10000 s1 rms both w32,32; 1 4/2x64 half 64 @1e+06 s1 rms both"},
+    {"step3p7", kStep, "",
+     "decoder: 0 4/2x64 half 64 @20000 s0.125 rms causal; 1 8/2x64 half 64 @20000 s0.125 rms causal w31,0"},
+    {"step3p7", kStep, R"(, "per_layer_config": {})",
+     "decoder: 0 4/2x64 half 64 @20000 s0.125 rms causal; 1 4/2x64 half 64 @20000 s0.125 rms causal w31,0"},
+    // Windows of 0 in files none of whose layers slide, and where both sides are seen the token itself is left.
+    {"dots1", kDecoder, R"(, "sliding_window": 0, "max_window_layers": 2)",
+     "decoder: 0-1 4/2x64 half 64 @20000 s0.125 rms causal"},
+    {"step3p5", kDecoder, R"(, "sliding_window": 0, "layer_types": ["full_attention", "full_attention"])",
+     "decoder: 0-1 4/2x64 half 64 @20000 s0.125 rms causal"},
+    {"exaone4", kDecoder, R"(, "sliding_window": 0, "layer_types": ["full_attention", "full_attention"])",
+     "decoder: 0-1 4/2x64 s0.125 rms causal"},
+    {"mistral", kDecoder, R"(, "sliding_window": 0, "is_causal": false)",
+     "decoder: 0-1 4/2x64 half 64 @20000 s0.125 both w0,0"},
+    {"starcoder2", kDecoder, R"(, "sliding_window": 9, "is_causal": false)",
+     "decoder: 0-1 4/2x64 half 64 @20000 s0.125 both w9,9"},
+    // Half of the window and one token to each side: its mask counts the last one in, as Gemma 3's does not.
+    {"gemma4_text", kGemma4, R"(, "per_layer_config": {}, "use_bidirectional_attention": "all")",
+     "decoder: 0 4/2x64 half 64 @10000 s1 rms both w17,17; 1 4/2x64 half 64 @1e+06 s1 rms both"},
     // is_causal: false
     {"internlm3", kDecoder, R"(, "is_causal": false)", "decoder: 0-1 4/2x64 half 64 @20000 s0.125 both"},
     {"mimi_decoder", kCodec, R"(, "is_causal": false)", "decoder: 0-1 4/2x64 half 64 @20000 s0.125 both w32,32"},
@@ -112,6 +153,13 @@ class Undecided : public testing::TestWithParam<Kin> {};
 TEST_P(Undecided, leaves_the_plan_open) { EXPECT_FALSE(plan_of(config(GetParam())).known); }
 
 constexpr Kin kUndecided[] = {
+    // A causal window of 0 hides every key from its class, and is none to others.
+    {"mistral", kDecoder, R"(, "sliding_window": 0)", ""},
+    {"gemma3_text", kDecoder, R"(, "sliding_window": 0, "layer_types": ["sliding_attention", "full_attention"])", ""},
+    // PhiMoE's factors by length stand in no other rule.
+    {"phimoe", kDecoder, R"(, "rope_scaling": {"type": "linear", "factor": 2.0, "short_mscale": 1.5,
+      "long_mscale": 2.0})",
+     ""},
     // Heads are cut anew, as many as fit.
     {"fun_asr_nano_encoder", kSound, R"(, "head_dim": 32)", ""},
     // Only its rotation asks for it.
@@ -155,6 +203,61 @@ TEST(OneKey, takes_the_length_beside_a_dictionary_for_all_layers) {
     "rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0})";
   const Plan llama = plan_of(config("llama", kDecoder, kBeside));
   EXPECT_EQ(std::get<Llama3Scaling>(rope_of(llama).scaling).original_max_position_embeddings, 64);
+}
+
+// The same length is that of the scale of queries, which is read in the dictionary after it was moved there.
+TEST(OneKey, has_one_length_for_the_rule_and_for_the_scale_of_queries) {
+  const auto lengths = [](std::string_view own) {
+    const Plan plan = plan_of(config("ministral3", kDecoder, own));
+    const Rope rope = rope_of(plan);
+    const auto* yarn = std::get_if<YarnScaling>(&rope.scaling);
+    const QueryScale& scale = plan.stacks.front().layers.front().query_scale;
+    return std::pair(yarn == nullptr ? 0 : yarn->original_max_position_embeddings,
+                     std::get<MinistralTemperature>(scale).original_max_position_embeddings);
+  };
+  using Lengths = std::pair<std::int64_t, std::int64_t>;
+  EXPECT_EQ(lengths(R"(, "original_max_position_embeddings": 64, "rope_parameters": {"rope_type": "yarn", "factor": 4.0,
+    "rope_theta": 1e4, "original_max_position_embeddings": 32, "llama_4_scaling_beta": 0.1})"),
+            Lengths(64, 64));
+  EXPECT_EQ(lengths(R"(, "rope_parameters": {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1e4,
+    "llama_4_scaling_beta": 0.1})"),
+            Lengths(4096, 4096));
+  // Nothing is moved for a rule that knows no original length.
+  EXPECT_EQ(lengths(R"(, "original_max_position_embeddings": 64, "rope_parameters": {"rope_type": "default",
+    "rope_theta": 1e4, "original_max_position_embeddings": 32, "llama_4_scaling_beta": 0.1})"),
+            Lengths(0, 32));
+}
+
+// A length that the class has by default is moved over that of the dictionary, like one of the file.
+TEST(OneKey, takes_the_length_of_the_class_over_that_of_the_dictionary) {
+  const Plan plan = plan_of(config("phi3", kDecoder, R"(, "rope_scaling": {"type": "yarn", "factor": 4.0,
+    "original_max_position_embeddings": 64, "rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0})"));
+  EXPECT_EQ(std::get<Llama3Scaling>(rope_of(plan).scaling).original_max_position_embeddings, 4096);
+}
+
+// Shared code moves the part beside dictionaries by layer type into each; this rule asks for it, whatever the class.
+TEST(OneKey, takes_the_part_beside_a_proportional_rule) {
+  const Plan plan = plan_of(config("gemma4_text", kGemma4, R"(, "partial_rotary_factor": 0.5, "rope_parameters": {
+    "full_attention": {"rope_type": "proportional", "rope_theta": 1e5}, "sliding_attention": {"rope_theta": 1e4}})"));
+  EXPECT_EQ(std::get<ProportionalScaling>(rope_of(plan, 1).scaling).partial_rotary_factor, 0.5);
+}
+
+// LongRoPE's attention factors by length are of PhiMoE's class alone; one that is read needs the other beside it.
+TEST(OneKey, reads_mscales_where_a_class_does) {
+  const auto rule = [](std::string_view type, std::string_view mscales) {
+    std::string own = R"(, "rope_scaling": {"type": "longrope", "original_max_position_embeddings": 1024,
+      "short_factor": [1, 1, 1, 1], "long_factor": [4, 4, 4, 4])";
+    own.append(mscales).append("}");
+    constexpr std::string_view kSmall = R"("hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2,
+      "num_hidden_layers": 1, "max_position_embeddings": 4096, "head_dim": 8)";
+    return std::get<LongRopeScaling>(rope_of(plan_of(config(type, kSmall, own))).scaling);
+  };
+  constexpr std::string_view kBoth = R"(, "short_mscale": 1.5, "long_mscale": 2.0)";
+  EXPECT_EQ(rule("phimoe", kBoth).short_mscale, 1.5);
+  for (const std::string_view type : {"llama", "smollm3", "phi3", "qwen3"}) {
+    EXPECT_FALSE(rule(type, kBoth).short_mscale) << type;
+    EXPECT_FALSE(rule(type, R"(, "long_mscale": 2.0)").long_mscale) << type;
+  }
 }
 
 // A dictionary that only the class has, some of whose entries follow from other keys.

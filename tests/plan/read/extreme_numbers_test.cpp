@@ -341,6 +341,18 @@ TEST(ExtremeNumbers, of_real_configs_are_refused_or_usable) {
   EXPECT_GT(outcome.refused, 100);
 }
 
+// Of layers that differ the key of the layer that cannot be used is blamed, and not that of the first.
+TEST(ExtremeNumbers, of_one_kind_of_layers_are_refused_at_its_own_key) {
+  constexpr std::string_view kFull = R"({"model_type": "gemma3_text", "hidden_size": 256, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "head_dim": 64, "num_hidden_layers": 6, "max_position_embeddings": 4096,
+    "sliding_window": 32, "rope_local_base_freq": 10000, "rope_theta": 1e30,
+    "rope_scaling": {"rope_type": "linear", "factor": 1e30}, "layer_types": ["sliding_attention", "sliding_attention",
+      "sliding_attention", "full_attention", "sliding_attention", "full_attention"]})";
+  const FileError error = error_of(kFull);
+  EXPECT_EQ(error.path, "/rope_theta");
+  EXPECT_TRUE(error.detail.starts_with("decoder, layer 3")) << error.detail;
+}
+
 // A length at which a rule breaks down: the model is refused for that length, and read for others.
 TEST(ExtremeNumbers, lengths_are_refused_or_usable) {
   for (const std::int64_t length : {std::int64_t{1}, std::int64_t{1} << 40, std::int64_t{1} << 53}) {

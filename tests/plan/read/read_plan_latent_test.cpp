@@ -141,7 +141,7 @@ std::vector<Expected> expected_gemma4() {
   const LayerPlan global = full(2, 128, 2e6, 0.5);
   const LayerPlan near_base = scaled(normed(half(attention(8, 4, 64), 1e4), kRms), 1);
   LayerPlan near = both_ways(near_base);
-  near.mask.window = Window{256, 256};
+  near.mask.window = Window{257, 257};  // 513 / 2 + 1
   return {
       {"gemma4", 131072, {local, global, sharing(local, 0), sharing(global, 1)}},
       {"gemma4 flat",

@@ -18,6 +18,11 @@ def test_own_weights_agree_and_others_are_named(model_type):
     assert verdict.named and not verdict.missed, verdict
 
 
+@pytest.mark.parametrize("model_type", ["pvt", "sam2_video", "maskformer", "video_llava", "phi4_multimodal"])
+def test_modules_that_are_of_no_stack_contradict_none(model_type):
+    assert shapes.judge(model_type).facts == []
+
+
 def test_a_contradiction_is_a_status(capsys, monkeypatch):
     own = shapes.weights
 
