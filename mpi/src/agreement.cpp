@@ -6,6 +6,7 @@
 #include "posenc/attend_backward.h"
 #include "posenc/error.h"
 #include "posenc/named_weights.h"
+#include "weight_numbers.h"
 
 namespace posenc::mpi_library {
 namespace {
@@ -43,17 +44,33 @@ void Digest::add_layer(const LayerPlan& layer, const LayerWeights& weights) {
     add(one);
     add_numbers(std::span<const std::int64_t>(gradient_shape(layer, weights, one)));
   }
+  add_weights(*this, weights);
 }
 
 void Digest::add_tensor(const ConstTensorView& x) {
+  add_number(x.rank);
+  if (x.rank < 1 || x.rank > kMaxRank || x.data == nullptr) return;
   add_number(static_cast<std::int64_t>(x.dtype));
   add_numbers(std::span<const std::int64_t>(x.shape));
-  const std::int64_t element = bytes_of(x.dtype);
+  // Elements of the last axis, of each place on the axes before it.
+  const auto last = static_cast<std::size_t>(x.rank - 1);
+  std::array<std::int64_t, kMaxRank> sizes{};
+  std::array<std::int64_t, kMaxRank> strides{};
+  sizes.fill(1);
+  for (std::size_t axis = 0; axis < last; ++axis) {
+    sizes[axis] = x.shape[axis];
+    strides[axis] = x.strides[axis];
+  }
+  const auto element = static_cast<std::size_t>(bytes_of(x.dtype));
   const auto* const data = static_cast<const char*>(x.data);
-  for (std::int64_t row = 0; row < x.shape[0]; ++row) {
-    for (std::int64_t head = 0; head < x.shape[1]; ++head) {
-      const std::int64_t at = row * x.strides[0] + head * x.strides[1];
-      add({data + at * element, static_cast<std::size_t>(x.shape[2] * element)});
+  for (std::int64_t i = 0; i < sizes[0]; ++i) {
+    for (std::int64_t j = 0; j < sizes[1]; ++j) {
+      for (std::int64_t l = 0; l < sizes[2]; ++l) {
+        const std::int64_t row = i * strides[0] + j * strides[1] + l * strides[2];
+        for (std::int64_t n = 0; n < x.shape[last]; ++n) {
+          add({data + (row + n * x.strides[last]) * static_cast<std::int64_t>(element), element});
+        }
+      }
     }
   }
 }

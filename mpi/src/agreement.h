@@ -27,10 +27,10 @@ class Digest {
     add({reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()});
   }
   void add_number(std::int64_t number) { add_numbers(std::span<const std::int64_t>(&number, 1)); }
-  // Shape, dtype and every bit, of rank 3 with its channels adjacent.
+  // Shape, dtype and every bit. Of what is no tensor, or points to nothing, the rank alone.
   void add_tensor(const ConstTensorView& x);
   void add_sharding(const Sharding& sharding);
-  // The plan, and which weights it has, of which shapes; not their numbers.
+  // The plan, which weights it has, of which shapes, and their numbers.
   void add_layer(const LayerPlan& layer, const LayerWeights& weights);
   std::int64_t value() const { return static_cast<std::int64_t>(state_); }
 

@@ -8,8 +8,10 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "math/learned_tensors.h"
 #include "mpi/dealt.h"
 #include "support/all_schemes.h"
 
@@ -162,6 +164,54 @@ TEST(Mpi, RanksOfARingThatDisagreeAllSaySo) {
   }
   Dealt dealt(call, Dealing::zigzag, {});
   EXPECT_EQ(error_of([&] { (void)dealt.run(); }), "nothing");
+}
+
+// Flips a bit of a tensor's last number; again: as it was.
+void flip(const ConstTensorView& x) {
+  std::int64_t at = 0;
+  for (std::size_t axis = 0; axis < static_cast<std::size_t>(x.rank); ++axis) at += (x.shape[axis] - 1) * x.strides[axis];
+  auto* const bytes = static_cast<unsigned char*>(const_cast<void*>(x.data));
+  bytes[at * bytes_of(x.dtype)] ^= 1;
+}
+
+// The last rank's tables, each in turn, in one bit.
+TEST(Mpi, RanksWhoseLearnedNumbersDifferAllSaySo) {
+  Arrangement few = kCausal;  // there are tables of 15 distances
+  few.queries = few.keys = 12;
+  std::size_t count = 0;
+  for (const SchemeCase& scheme : dealt_schemes()) {
+    SCOPED_TRACE(scheme.name);
+    SchemeCall call(scheme, few, Places::by_order, kSeed);
+    InFloats rounding(call);
+    Dealt dealt(call, Dealing::zigzag, {});
+    const bool is_of_rings = call.inputs.row_gate.empty();
+    const auto refused = [&] {
+      if (is_of_rings) expect_others("mpi::attend_ring", error_of([&] { (void)dealt.run(); }));
+      if (sums(call.layer) == 0) expect_others("mpi::attend_tree", error_of([&] { (void)dealt.run_tree(); }));
+    };
+    for (const math::LearnedTensor& one : math::learned_tensors(call.layer, call.weights)) {
+      if (one.tensor.data == nullptr) continue;
+      SCOPED_TRACE(one.name);
+      ++count;
+      if (is_odd()) flip(one.tensor);
+      refused();
+      if (is_odd()) flip(one.tensor);
+    }
+    for (ScoreWeights& one : call.weights.score) {
+      if (auto* const fire = std::get_if<FireWeights>(&one)) {
+        SCOPED_TRACE("threshold");
+        ++count;
+        const double right = fire->threshold;
+        if (is_odd()) fire->threshold = std::nextafter(right, 2 * right);
+        refused();
+        fire->threshold = right;
+      }
+    }
+    if (is_of_rings) {
+      EXPECT_EQ(error_of([&] { (void)dealt.run(); }), "nothing");
+    }
+  }
+  EXPECT_GE(count, 20U);
 }
 
 // The last rank is on its way back, or in a tree, while the others are in a ring.

@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -18,6 +19,19 @@ from ._exchange import AGREEMENT, Exchange
 _BYTES = 4096  # of one rank's message
 _SHOWN = 60  # characters of a value
 _PIECE = _BYTES // 4  # characters of a long one in one message, which JSON may write as two each
+
+
+def checksum_of_bits(x: torch.Tensor, before: int = 0) -> int:
+    """What ranks compare of numbers that all must have; after those that `before` is of."""
+    return zlib.crc32(x.detach().contiguous().flatten().view(torch.uint8).numpy(), before)
+
+
+def checksums(names: Iterable[str], tables: Iterable[torch.Tensor]) -> str | None:
+    """Of a layer's learned tables, each bit. None of what is on another device than the CPU, for which this would wait."""
+    of = dict(zip(names, tables))
+    if any(x.device.type != "cpu" for x in of.values()):
+        return None
+    return ", ".join(f"{name} {checksum_of_bits(x)}" for name, x in of.items())
 
 
 def _message(facts: Mapping[str, str | None], problem: str | None) -> torch.Tensor:

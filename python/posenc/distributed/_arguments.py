@@ -9,7 +9,7 @@ from torch import Tensor
 
 from .. import _posenc
 from .._graph_arguments import Layer
-from ._agreement import agree
+from ._agreement import agree, checksums
 from ._attend import Call
 from ._composed_parts import ComposedParts
 from ._device_mesh import flat_group, is_dtensor, is_mesh
@@ -232,6 +232,7 @@ def _facts(
         "key_sharding": digest_of(keys),
         "layer": layer.text,
         "shapes of tables": str([tuple(x.shape) for x in tables]),
+        "the checksum of weights": checksums(layer.names, tables),
         **{f"{name}'s heads and channels": shape for name, shape in shapes.items()},
         "batch": str(q.shape[0] if q.dim() == 4 else 0),
         **{f"{name}.dtype": str(x.dtype) for name, x in (("q", q), ("k", k), ("v", v))},

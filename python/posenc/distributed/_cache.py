@@ -4,7 +4,6 @@ what each made of its own, so that all get the same bits. Tree attention, arXiv 
 
 from __future__ import annotations
 
-import zlib
 from typing import Any
 
 import torch
@@ -12,7 +11,7 @@ from torch import Tensor
 
 from .. import _posenc
 from .._graph_arguments import Layer
-from ._agreement import agree
+from ._agreement import agree, checksum_of_bits, checksums
 from ._arguments import group_of
 from ._exchange import TREE, Exchange, Traffic
 from ._parts import Inputs, Keys, Parts, sums_along_keys
@@ -69,14 +68,9 @@ def _checked(q: Any, k: Any, v: Any, layer: Layer) -> None:
             raise ValueError(f"[{_WHERE}] {name} must have 3 dimensions but is of {x.dim()}")
 
 
-def _checksum_of_bits(x: Tensor, before: int = 0) -> int:
-    """What ranks compare; after those that `before` is of."""
-    return zlib.crc32(x.detach().contiguous().flatten().view(torch.uint8).numpy(), before)
-
-
 def _checksum(positions: Tensor | None, before: int = 0) -> int:
     """Of [axes, tokens]."""
-    return before if positions is None else _checksum_of_bits(positions.double().T, before)
+    return before if positions is None else checksum_of_bits(positions.double().T, before)
 
 
 def attend_parts(
@@ -141,7 +135,7 @@ def _attended(
 ) -> Any:
     """`told`: what else must be the same on all ranks."""
     problem: Exception | None = None
-    facts: dict[str, str] = {}
+    facts: dict[str, str | None] = {}
     try:
         _checked(q, k, v, layer)
         no_documents = torch.zeros(2, dtype=torch.int32)
@@ -155,9 +149,10 @@ def _attended(
             parts.forward(q.detach(), Piece(0, 0, k.shape[0], of_k), Keys(k.detach(), v.detach()), None, out, sums)
         facts = {
             "layer": layer.text,
+            "the checksum of weights": checksums(layer.names, layer.weights),
             "q's shape": str(tuple(q.shape)),
             "q.dtype": str(q.dtype),
-            "the checksum of q": str(_checksum_of_bits(q)),
+            "the checksum of q": str(checksum_of_bits(q)),
             "q_order": str(q_order.tolist()),
             "q_positions": str(_checksum(q_positions)),
             "k_rotated": str(k_rotated),

@@ -426,6 +426,8 @@ ODD = {
     "double": "q must be of float32, float16, bfloat16 but is of torch.float64",
     "axes": "q_positions",
     "list": "'list' object has no attribute",
+    "table": "the checksum of weights must be the same on all ranks, but is score_weights.0.table ",
+    "sinks": "the checksum of weights must be the same on all ranks, but is ",
     "gates": "log_forget must be finite, for sums from the start of the sequence, but is -inf",
     "gates back": "log_forget must be finite, for sums from the start of the sequence, but is nan",
     "apart": "positions must have distances for a table of at most 1073741824 bytes",
@@ -458,6 +460,15 @@ def test_a_rank_that_is_gone_is_named(how, lost):
     finally:
         pool.close()
     assert not any(process.is_alive() for process in pool.processes)
+
+
+def test_a_pool_waits_for_no_rank_that_waits_for_one_that_is_gone():
+    pool = Pool(2)
+    try:
+        with pytest.raises(AssertionError, match="^rank 1: ended with -9$"):
+            pool.ask("end_or_wait", 1)
+    finally:
+        pool.close()
 
 
 # ---- decode ----

@@ -20,6 +20,7 @@ import scheme_cases
 from posenc.distributed import _composed_parts, _parts, _schedule
 from ranks import memory, models
 from ranks import shared_tables as of_shared_tables
+from ranks.pool import PATIENCE
 from scheme_cases import CASES, LEARNED, Call
 
 _schedule.LEAST_ROWS = 3  # so that the few rows of a test come in parts too
@@ -162,7 +163,7 @@ def run(of: Dealt, spoil: str = "") -> dict[str, Any] | None:
         traffic = pd.Traffic()
         more = {} if keys is queries else {"key_sharding": keys}
         out, lse = pd.attend(
-            *leaves[:3], layer, group, of.mode, sharding=queries, ulysses_ranks=of.ulysses_ranks, lse=True, timeout=30,
+            *leaves[:3], layer, group, of.mode, sharding=queries, ulysses_ranks=of.ulysses_ranks, lse=True, timeout=PATIENCE,
             traffic=traffic, tables=leaves[3 + len(learned) :], backend=of.backend, **inputs, **more,
         )  # fmt: skip
         seen = torch.where(lse.isfinite(), lse, 0.0)
@@ -273,7 +274,7 @@ def held(of: Dealt) -> tuple[dict[str, int], int]:
     heads, given, layer = tensors_of(of, call, queries, keys)
     leaves = [x.requires_grad_() for x in heads]
     with memory.counted() as live:
-        pd.attend(*leaves, layer, GROUPS[of.ranks], of.mode, sharding=queries, timeout=30, **given).sum().backward()
+        pd.attend(*leaves, layer, GROUPS[of.ranks], of.mode, sharding=queries, timeout=PATIENCE, **given).sum().backward()
     sizes = sorted(len(one.rows) for one in keys.ranks)
     row = call.plan.kv_heads * (call.plan.head_dim + call.plan.value_dim)
     row += call.plan.heads if "log_forget" in given else 0
@@ -285,6 +286,13 @@ def peaks() -> dict[str, memory.Peaks]:
 
 
 # ---- what goes wrong ----
+
+
+def end_or_wait(lost: int) -> None:
+    if dist.get_rank() == lost:
+        os.kill(os.getpid(), signal.SIGKILL)
+    while True:
+        time.sleep(1.0)
 
 
 def _small() -> tuple[Any, list[torch.Tensor], Any]:
@@ -299,7 +307,7 @@ def refused(what: str) -> str:
     """The error of a call in which the last rank, or all, are given something else."""
     layer, (q, k, v), queries = _small()
     is_odd = dist.get_rank() == dist.get_world_size() - 1
-    given: dict[str, Any] = {"sharding": queries, "timeout": 20}
+    given: dict[str, Any] = {"sharding": queries, "timeout": PATIENCE}
     mode: Any = "ring"
     if is_odd and what == "shape":
         q = q[:-1]
@@ -349,12 +357,18 @@ def refused(what: str) -> str:
         given["sharding"] = posenc.shard(
             dist.get_world_size(), dealing="contiguous", tokens=32, positions=[*range(31), last]
         )
+    if what in ("table", "sinks"):  # of which one number is the next float
+        plan = layer.plan.replace(score=(posenc.T5Bias(buckets=8, max_distance=20),), sinks=True)
+        weights = {"table": torch.ones(8, 2), "sinks": torch.ones(2)}
+        if is_odd:
+            weights[what].view(-1)[1] += 2.0**-23
+        layer = posenc.torch.Layer(plan, score_weights=[{"table": weights["table"]}], sinks=weights["sinks"])
     if what == "list" and is_odd:
         given["log_forget"] = [1.0, 2.0]
     try:
         if what.startswith("collected"):
             odd = {"collected": q[:-1], "collected dtype": q.half(), "collected shape": q[:, :1]}[what]
-            pd.collect(odd if is_odd else q, queries, timeout=20)
+            pd.collect(odd if is_odd else q, queries, timeout=PATIENCE)
         else:
             pd.attend(q, k, v, layer, None, mode, **given)
     except Exception as problem:
@@ -364,7 +378,7 @@ def refused(what: str) -> str:
 
 def works() -> bool:
     layer, tensors, queries = _small()
-    return bool(pd.attend(*tensors, layer, sharding=queries, timeout=20).isfinite().all())
+    return bool(pd.attend(*tensors, layer, sharding=queries, timeout=PATIENCE).isfinite().all())
 
 
 def without(lost: int, how: str, seconds: float) -> tuple[str, int, float] | None:
@@ -410,7 +424,7 @@ def decoded(name: str, tokens: int, block: int, spoil: str = "") -> dict[str, An
     call = Call(case, scheme_cases.Arrangement("decode", posenc.Mask(kind="causal"), 0, tokens, tokens), seed=11)
     layer = call.layer(torch.float32)
     q, k, v = (x.float() for x in (call.q, call.k, call.v))
-    cache = _Counted(layer, tokens, block=block, timeout=20) if spoil else pd.ShardedCache(layer, tokens, block=block, timeout=20)
+    cache = _Counted(layer, tokens, block=block, timeout=PATIENCE) if spoil else pd.ShardedCache(layer, tokens, block=block, timeout=PATIENCE)
     prompt = tokens - 5
     cache.append(k[:prompt], v[:prompt])
     outs = [cache.attend(q[:prompt])]
@@ -482,13 +496,13 @@ def by_mesh() -> dict[str, Any]:
         own = [pd.take(x, sharding, rank).requires_grad_() for x in whole]
         own_table = table.clone().requires_grad_()
         out, lse = pd.attend(
-            *own, layer, None, mode, sharding=sharding, ulysses_ranks=ranks // 2, tables=[own_table], lse=True, timeout=30
+            *own, layer, None, mode, sharding=sharding, ulysses_ranks=ranks // 2, tables=[own_table], lse=True, timeout=PATIENCE
         )
         (out.square().sum() + lse.sum()).backward()
         places = [Shard(axis)] * mesh.ndim
         parted = [DTensor.from_local(x.detach().clone(), mesh, places, run_check=False).requires_grad_() for x in own]
         all_have = DTensor.from_local(table.clone(), mesh, [Replicate()] * mesh.ndim, run_check=False).requires_grad_()
-        made, sums = pd.attend(*parted, layer, given, mode, sharding=sharding, tables=[all_have], lse=True, timeout=30)
+        made, sums = pd.attend(*parted, layer, given, mode, sharding=sharding, tables=[all_have], lse=True, timeout=PATIENCE)
         (made.square().sum() + sums.sum()).backward()
         in_order = pd.take(pd.collect(out.detach(), sharding, dim=axis), sharding, rank, dim=axis)
         same[name] = (
@@ -499,7 +513,7 @@ def by_mesh() -> dict[str, Any]:
             and list(all_have.grad.placements) == [Partial()] * mesh.ndim
             and torch.equal(all_have.grad.to_local(), own_table.grad)
         )  # fmt: skip
-    by_plane = pd.attend(*(x.detach() for x in own), layer, plane, "hybrid", sharding=sharding, timeout=30)
+    by_plane = pd.attend(*(x.detach() for x in own), layer, plane, "hybrid", sharding=sharding, timeout=PATIENCE)
     same["a plane as the group"] = torch.equal(
         by_plane, pd.attend(*(x.detach() for x in own), layer, None, "hybrid", ulysses_ranks=ranks // 2, sharding=sharding)
     )
@@ -513,7 +527,7 @@ def by_mesh() -> dict[str, Any]:
         ("two axes", q, k, plane, "ring"),
     ):
         try:
-            pd.attend(of_q, of_k, v, layer, group, mode, sharding=sharding, timeout=30)
+            pd.attend(of_q, of_k, v, layer, group, mode, sharding=sharding, timeout=PATIENCE)
             said[name] = "nothing"
         except ValueError as problem:
             said[name] = str(problem)
@@ -534,7 +548,7 @@ def differing_caches() -> dict[str, str]:
     q = torch.randn(1, 2, 16, generator=random)
     said = {}
     for name, block, start in (("nothing", 4, 0), ("blocks", 4 if rank else 8, 0), ("positions", 4, int(rank == 1)), ("q", 4, 0)):
-        cache = pd.ShardedCache(layer, 40, block=block, timeout=20)
+        cache = pd.ShardedCache(layer, 40, block=block, timeout=PATIENCE)
         places = torch.arange(start, start + 40)[None]
         # As many tokens in one call or in two are the same cache.
         for part in torch.arange(40).split(40 if rank else 16):

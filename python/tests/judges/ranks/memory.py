@@ -20,6 +20,7 @@ import posenc
 import posenc.distributed as pd
 import posenc.torch
 from posenc.distributed import _exchange, _returning
+from ranks.pool import PATIENCE
 
 KINDS = ("keys that come", "gradients that come", "gradients that are made")
 _OF_TAGS = {_exchange.KEYS: KINDS[0], _exchange.GRADIENTS: KINDS[1]}
@@ -141,7 +142,7 @@ def _peaks_of(libc: Any, group: Any, mode: Any, is_batch: bool, has_gates: bool)
     libc.malloc_trim(0)
     before = _resident()
     _peak()
-    out = pd.attend(*leaves, layer, group, mode, sharding=of_queries, key_sharding=of_keys, timeout=60, **given)
+    out = pd.attend(*leaves, layer, group, mode, sharding=of_queries, key_sharding=of_keys, timeout=PATIENCE, **given)
     forward = _peak() - before - out.numel() * 4
     d_out = torch.ones_like(out)
     libc.malloc_trim(0)

@@ -17,6 +17,7 @@ import posenc.distributed as pd
 import posenc.torch
 from posenc.conformance.families import FAMILIES
 from posenc.distributed import _context_parallel
+from ranks.pool import PATIENCE
 
 WORDS = 50
 SIZES: dict[str, Any] = dict(
@@ -184,7 +185,7 @@ def model_over_ranks(
         _context_parallel.Ranks.before_forward = by_index  # type: ignore[method-assign]
     try:
         how: dict[str, Any] = {"plan": plan, "weights": tables or None}
-        with pd.context_parallel(model, group, sharding=sharding, mode=mode, backend=backend, timeout=30, **how) as changed:
+        with pd.context_parallel(model, group, sharding=sharding, mode=mode, backend=backend, timeout=PATIENCE, **how) as changed:
             logits = model(own).logits
             again = model(own).logits
             count = (following != -100).sum()
@@ -234,7 +235,7 @@ def refused_by_model(what: str, ranks: int, group: Any) -> str:
     if what == "loss":  # a model that shifts labels itself
         model.forward = _with_a_loss_of_its_own(model.forward)
     try:
-        with pd.context_parallel(model, group, sharding=sharding, timeout=20):
+        with pd.context_parallel(model, group, sharding=sharding, timeout=PATIENCE):
             if what == "use":
                 with posenc.transformers.use(model):
                     pass

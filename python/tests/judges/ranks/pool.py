@@ -8,8 +8,13 @@ import os
 import pathlib
 import sys
 import tempfile
+import time
 import traceback
+from multiprocessing import connection
 from typing import Any
+
+PATIENCE = 900.0  # seconds: ranks share cores with whatever else runs; one that is gone is noticed at once
+WITH_A_FAILURE = 60.0  # that others have once one has failed: they may wait for it
 
 
 def serve(rank: int, ranks: int, rendezvous: str, pipe: Any) -> None:
@@ -20,7 +25,7 @@ def serve(rank: int, ranks: int, rendezvous: str, pipe: Any) -> None:
 
     torch.set_num_threads(1)
     dist.init_process_group(
-        "gloo", init_method=f"file://{rendezvous}", rank=rank, world_size=ranks, timeout=datetime.timedelta(seconds=60)
+        "gloo", init_method=f"file://{rendezvous}", rank=rank, world_size=ranks, timeout=datetime.timedelta(seconds=PATIENCE)
     )
     from ranks import calls
 
@@ -56,23 +61,37 @@ class Pool:
         asked = list(range(len(self.pipes)) if ranks is None else ranks)
         for rank in asked:
             self.pipes[rank].send((name, arguments))
-        said = [self._said(rank, 120.0) for rank in asked]
-        failed = [f"rank {rank}: {result}" for rank, (state, result) in zip(asked, said) if state != "done"]
+        said = self._answers(asked, PATIENCE)
+        failed = [f"rank {rank}: {result}" for rank, (state, result) in said.items() if state != "done"]
         assert not failed, "\n".join(failed)
-        return [result for _, result in said]
+        return [said[rank][1] for rank in asked]
 
     def answer(self, rank: int, seconds: float) -> Any:
-        state, result = self._said(rank, seconds)
+        state, result = self._answers([rank], seconds)[rank]
         assert state == "done", f"rank {rank}: {result}"
         return result
 
-    def _said(self, rank: int, seconds: float) -> tuple[str, Any]:
-        if not self.pipes[rank].poll(seconds):
-            return "silent", "says nothing"
-        try:
-            said: tuple[str, Any] = self.pipes[rank].recv()
-        except EOFError:
-            return "gone", f"ended with {self.processes[rank].exitcode}"
+    def _answers(self, ranks: list[int], seconds: float) -> dict[int, tuple[str, Any]]:
+        """Of each rank; where one is gone, of those that have answered before, as others may wait for it."""
+        until = time.monotonic() + seconds
+        said: dict[int, tuple[str, Any]] = {}
+        waiting = {self.pipes[rank]: rank for rank in ranks}
+        while waiting:
+            ready: list[Any] = connection.wait(list(waiting), max(until - time.monotonic(), 0.0))
+            if not ready:
+                said |= dict.fromkeys(waiting.values(), ("silent", "says nothing"))
+                break
+            for pipe in ready:
+                rank = waiting.pop(pipe)
+                try:
+                    said[rank] = pipe.recv()
+                except (EOFError, ConnectionResetError):
+                    self.processes[rank].join()
+                    said[rank] = "gone", f"ended with {self.processes[rank].exitcode}"
+            if any(state == "gone" for state, _ in said.values()):
+                break
+            if any(state == "failed" for state, _ in said.values()):
+                until = min(until, time.monotonic() + WITH_A_FAILURE)
         return said
 
     def close(self) -> None:
