@@ -6,7 +6,9 @@
 //
 // Only rows move, by pairing_order (pairing.h): of weights and biases, of the weights of a QK norm, of a row's own
 // scale, of LoRA's B. Whatever a row is made of (bf16, fp8, ggml's blocks) it moves whole, so that there and back gives
-// the same bytes, NaNs included; every other byte of a file is copied as it is. docs/convert.md says which tensors of
+// the same bytes, NaNs included; every other byte of a file is copied as it is, but for a mark: a text in safetensors'
+// __metadata__ or a key of GGUF, "posenc.pairing.decoder", that says how the rows pair now. Of a file with one it holds,
+// not the plan: what is so already is refused, and the way back takes the mark out again. docs/convert.md says which tensors of
 // which formats move, and what is refused.
 //
 // All of it is decided, and refused by name, before anything is written. The work is done in OUTPUT.posenc-partial,
@@ -73,6 +75,8 @@ struct Conversion {
   std::int64_t copied = 0;               // tensors that stay as they are
   std::int64_t bytes = 0;                // of all files
   std::vector<ConfigChange> config;      // what config.json says now, where its class reads a key for it
+  // In each file whose rows move: the key, and the pairing that it says. An empty value: it is there no more.
+  ConfigChange mark;
   std::vector<std::string> beside;       // other files that are copied with a folder
   std::vector<std::string> notes;        // what is left as it is, and what the format cannot say; a sentence each
   // What was checked at the end: pairs of a query head and its KV head, and the largest difference of a score, over the
@@ -93,12 +97,14 @@ struct ConvertArgs {
   // dry run.
   std::filesystem::path output{};
   Required<Pairing> to;
-  // What the rows are now, where it is not what the plan says. Converting what is so already is refused without it.
+  // What the rows are now, where it is not what the plan says, nor a mark of an earlier conversion. Converting what is so
+  // already is refused without it.
   std::optional<Pairing> from{};
   const Plan* plan = nullptr;  // omitted: that of the GGUF file, or of the config.json beside the weights
   std::string stack{};         // whose projections; empty: the plan's first that rotates
   // Rows that a head has in the file where they are more than the plan's head_dim: the rest must be zeros.
   std::optional<std::int64_t> padded_head_dim{};
+  bool again = false;    // marks of earlier conversions do not hold: rows are what the plan or `from` says
   bool replace = false;  // an output that is one file
   bool dry_run = false;  // everything but writing
   // Asked every few MiB, with the bytes done of all that are to be copied or read. False stops: an error, and what was
@@ -108,7 +114,7 @@ struct ConvertArgs {
 
 // A FileError for a checkpoint that cannot be read, written, or converted as a whole: the tensor, what was expected of
 // it, and why. Throws Error for an unknown stack, for a plan whose layers' rotations no order of rows can convert, and
-// for a checkpoint that is `to` already.
+// for a checkpoint that is `to` already, by its plan or by its mark.
 POSENC_API Result<Conversion> convert(const ConvertArgs& args);
 
 POSENC_API std::string_view name(ConvertedPart part) noexcept;
@@ -117,7 +123,7 @@ POSENC_API std::string_view name(ConvertedPart part) noexcept;
 POSENC_API std::string describe(const Conversion& conversion);
 
 // {"schema_version", "from", "to", "stack", "adapter", "files": [], "bytes", "tensors": [{"name", "file", "type",
-// "shape", "part", "layer", "heads", "first_channel", "dim"}], "copied", "config": [{"key", "value"}], "beside": [],
+// "shape", "part", "layer", "heads", "first_channel", "dim"}], "copied", "config": [{"key", "value"}], "mark": {"key", "value"}, "beside": [],
 // "notes": [], "checked_heads", "score_difference", "found_bytes"}
 POSENC_API std::string to_json(const Conversion& conversion);
 

@@ -23,6 +23,7 @@ def convert(
     model: Union[Plan, Model, None] = None,
     stack: str = "",
     padded_head_dim: int | None = None,
+    again: bool = False,
     replace: bool = False,
     dry_run: bool = False,
     progress: Callable[[str, int, int], object] | None = None,
@@ -34,7 +35,8 @@ def convert(
     only when it is whole and its scores have been checked. Without one, or with dry_run, nothing is written, and all is
     checked that can be. from_: what the rows are now, where it is not what the plan says. model: a plan, or whatever
     read_plan takes, where no config.json lies beside the weights. stack: the first that rotates by default.
-    padded_head_dim: heads have so many rows in the file, head_dim of them the model's and the rest zeros. replace: an
+    padded_head_dim: heads have so many rows in the file, head_dim of them the model's and the rest zeros. again: rows
+    are what the plan or from_ says, whatever mark an earlier conversion has left (docs/convert.md). replace: an
     output that is one file. progress: called with 'copying' or 'checking', the bytes done and all of them; what it
     raises ends the call. What is written by then stays in OUTPUT.posenc-partial, from which the same call goes on.
 
@@ -50,6 +52,7 @@ def convert(
         plan=plan,
         stack=stack,
         padded_head_dim=padded_head_dim,
+        again=again,
         replace=replace,
         dry_run=dry_run or output is None,
         progress=progress,

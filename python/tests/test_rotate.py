@@ -120,14 +120,46 @@ def test_positions_of_all_kinds():
         wrong = re.escape(f"of whole numbers (not uint64), float32 or float64 but is {np.dtype(other)}")
         with pytest.raises(ValueError, match="positions must be " + wrong):
             posenc.rotate(q, table=table, positions=np.zeros(4, other))
-    with pytest.raises(ValueError, match="positions must have adjacent elements"):
-        posenc.rotate(q, table=table, positions=np.zeros(8, np.int16)[::2])
     with pytest.raises(TypeError, match="positions must be one list of numbers, or an array but is "):
         posenc.rotate(q, table=table, positions=[[0, 1, 2, 3]])
     with pytest.raises(TypeError, match="positions must be a whole number, an array or a list but is 1.5"):
         posenc.rotate(q, table=table, positions=1.5)
     with pytest.raises(TypeError, match="table must be a RotaryTable, or a list of them"):
         posenc.rotate(q, table=YARN)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.int16, np.float64, np.float32])
+def test_positions_of_any_strides(dtype):
+    q = random((8, 2, 16))
+    table = posenc.table_on_demand(YARN)
+    rows = np.array([[3, 1, 4, 1], [5, 9, 2, 6]], dtype)
+    expected = posenc.rotate(q, table=table, positions=rows)
+    wide = np.zeros((3, 4, 11), dtype)
+    wide[1:, :, 2:10:5] = np.stack((rows, rows), -1)
+    for strided in (
+        np.ascontiguousarray(rows.T).T,
+        np.asfortranarray(rows),
+        rows[::-1, ::-1].copy()[::-1, ::-1],
+        np.repeat(rows, 3, axis=1)[:, ::3],
+        wide[1:, :, 7],
+    ):
+        assert not strided.flags.c_contiguous and np.array_equal(strided, rows)
+        assert np.array_equal(posenc.rotate(q, table=table, positions=strided), expected)
+    one = np.broadcast_to(rows[0], (2, 4))
+    assert np.array_equal(
+        posenc.rotate(q, table=table, positions=one), posenc.rotate(q, table=table, positions=one.copy())
+    )
+    none = np.zeros((0, 4), dtype).T
+    assert posenc.rotate(q[:0], table=table, positions=none).shape == (0, 2, 16)
+
+
+def test_boundaries_of_sequences_of_any_strides():
+    q = random((5, 2, 16))
+    table = posenc.table_on_demand(YARN)
+    bounds = np.array([0, 9, 2, 9, 5, 9], np.int32)[::2]
+    assert np.array_equal(
+        posenc.rotate(q, table=table, cu_seqlens=bounds), posenc.rotate(q, table=table, cu_seqlens=[0, 2, 5])
+    )
 
 
 def test_packed_sequences_have_tables_of_their_own():

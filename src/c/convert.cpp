@@ -31,13 +31,13 @@ ConvertArgs arguments_of(const posenc_convert_args& given) {
   if (given.padded_head_dim < 0) {
     throw Error(kConvert, {"padded_head_dim", "be at least 0", std::to_string(given.padded_head_dim)});
   }
-  require_reserved(kConvert, "reserved", given.reserved);
   ConvertArgs out{.source = &required(kConvert, "source", given.source),
                   .output = given.output == nullptr ? "" : given.output,
                   .to = *to,
                   .from = pairing_if("from", given.from),
                   .plan = given.plan == nullptr ? nullptr : &given.plan->plan,
                   .stack = given.stack == nullptr ? "" : given.stack,
+                  .again = given.again != 0,
                   .replace = given.replace != 0,
                   .dry_run = given.output == nullptr};
   if (given.padded_head_dim > 0) out.padded_head_dim = given.padded_head_dim;

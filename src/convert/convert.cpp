@@ -15,6 +15,7 @@
 #include "convert/config_pairing.h"
 #include "convert/copy_rows.h"
 #include "convert/layer_rotations.h"
+#include "convert/mark.h"
 #include "convert/padding.h"
 #include "convert/row_moves.h"
 #include "convert/score_check.h"
@@ -50,6 +51,7 @@ struct Prepared {
   Checkpoint checkpoint;
   RowMoves moves;
   Pairings pairings{Pairing::half, Pairing::half};
+  std::vector<Splices> splices;  // of each file: its mark, put in or taken out
   std::string config;  // the new text of config.json, where the folder has one
   Conversion report;
 };
@@ -108,6 +110,77 @@ std::optional<FileError> say_pairing(Prepared& to, const Plan& plan, bool as_pla
   return {};
 }
 
+// ---- marks (mark.h) ----
+
+// Of each file, what an earlier conversion says that its rows are.
+using Marks = std::vector<std::optional<Pairing>>;
+
+Result<Marks> marks_of(const Checkpoint& checkpoint, std::string_view stack) {
+  Marks marks;
+  for (const io::ByteSource& source : checkpoint.file->sources) {
+    const Result<std::optional<Pairing>> mark = read_mark(source, checkpoint.file->format, stack);
+    if (!mark) return mark.error();
+    marks.push_back(*mark);
+  }
+  return marks;
+}
+
+// What the rows are now. A mark knows it better than the plan, which has not heard of the earlier conversion.
+std::optional<Pairing> pairing_now(const ConvertArgs& args, const Checkpoint& checkpoint, const Marks& marks,
+                                   std::string_view stack) {
+  if (args.again) return args.from;
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    if (!marks[i]) continue;
+    if (*marks[i] != args.to) return marks[i];
+    throw Error("convert", {"to", "be another pairing than the rows have",
+                            formatted("{}, to which {} was converted already ({}); `again` moves them once more",
+                                      name(args.to), checkpoint.names[i], mark_key(stack))});
+  }
+  return args.from;
+}
+
+// Files of which only some are marked are not those that one conversion has written.
+void check_marks(const Prepared& to, const Marks& marks, const StackRotations& rotations) {
+  std::optional<std::size_t> marked;
+  std::optional<std::size_t> unmarked;
+  for (const TensorMove& move : to.moves.moves) {
+    const auto file = static_cast<std::size_t>(to.checkpoint.file->list.tensors[move.entry].file);
+    (marks[file] ? marked : unmarked) = file;
+  }
+  if (!marked) return;
+  if (unmarked) {
+    throw Error("convert", {"files", "be converted all, or none",
+                            formatted("{} marked as {}, {} not ({}); `again` takes all rows for what the plan or `from` "
+                                      "says",
+                                      to.checkpoint.names[*marked], name(*marks[*marked]),
+                                      to.checkpoint.names[*unmarked], mark_key(rotations.stack->name))});
+  }
+  const Pairing first = rotations.all.begin()->second.rope->pairing;
+  if (std::ranges::any_of(rotations.all, [&](const auto& one) { return one.second.rope->pairing != first; })) {
+    throw Error("convert", {"the plan", "pair alike in all layers, for rows that were converted already",
+                            "one whose layers pair differently; `again` moves them once more"});
+  }
+}
+
+// The mark says what the rows are, and goes when they are again what they were.
+std::optional<FileError> change_marks(Prepared& to, const Marks& marks) {
+  const io::OpenTensorFile& file = *to.checkpoint.file;
+  Conversion& report = to.report;
+  to.splices.resize(file.sources.size());
+  report.mark.key = mark_key(report.stack);
+  for (const TensorMove& move : to.moves.moves) {
+    const auto i = static_cast<std::size_t>(file.list.tensors[move.entry].file);
+    if (!to.splices[i].empty() || marks[i] == report.to) continue;
+    Result<Splices> splices = marks[i] ? take_mark(file.sources[i], file.format, report.stack)
+                                       : put_mark(file.sources[i], file.format, report.stack, report.to);
+    if (!splices) return splices.error();
+    to.splices[i] = std::move(*splices);
+  }
+  const auto first = static_cast<std::size_t>(file.list.tensors[to.moves.moves.front().entry].file);
+  if (!marks[first] || marks[first] == report.to) report.mark.value = std::string(name(report.to));
+  return {};
+}
+
 ConvertedTensor reported(const Checkpoint& checkpoint, const TensorMove& move) {
   const TensorEntry& entry = checkpoint.file->list.tensors[move.entry];
   std::int64_t heads = 0;
@@ -138,12 +211,17 @@ Result<Prepared> prepare(const ConvertArgs& args) {
     own = std::move(*plan);
   }
   const Plan& plan = own ? *own : *args.plan;
-  const StackRotations rotations = rotations_of(plan, args.stack, args.from, args.to);
+  const std::string& chosen = stack_to_convert(plan, args.stack).name;
+  const Result<Marks> marks = marks_of(out.checkpoint, chosen);
+  if (!marks) return marks.error();
+  const StackRotations rotations =
+      rotations_of(plan, chosen, pairing_now(args, out.checkpoint, *marks, chosen), args.to);
   out.pairings = {rotations.from, args.to};
   Result<RowMoves> moves = find_row_moves(out.checkpoint, plan, rotations, {.padded_head_dim = args.padded_head_dim});
   if (!moves) return moves.error();
   out.moves = std::move(*moves);
   std::ranges::sort(out.moves.attentions, {}, &AttentionMoves::module);
+  if (!args.again) check_marks(out, *marks, rotations);
   if (auto error = check_padding(*out.checkpoint.file, out.moves, args.padded_head_dim)) return *std::move(error);
 
   Conversion& report = out.report;
@@ -176,6 +254,7 @@ Result<Prepared> prepare(const ConvertArgs& args) {
   }
   const bool as_planned = rotations.layers.begin()->second.rope->pairing == rotations.from;
   if (auto error = say_pairing(out, plan, as_planned)) return *std::move(error);
+  if (auto error = change_marks(out, *marks)) return *std::move(error);
   if (out.checkpoint.whole_folder && !out.checkpoint.left_out.empty()) {
     report.notes.push_back(formatted("Not copied: {}.", joined(out.checkpoint.left_out, ", ")));
   }
@@ -249,6 +328,7 @@ class Writer {
     json.member("from", name(of.from));
     json.member("to", name(of.to));
     json.member("stack", of.stack);
+    json.member("mark", of.mark.value);
     json.member("tensors", std::ssize(of.tensors));
     json.key("files");
     json.begin_object();
@@ -297,7 +377,10 @@ class Writer {
       out.write(bytes);
       return !out.failed() && going_on(ConvertStage::copying, std::ssize(bytes));
     };
-    if (auto error = copy_rows(*prepared_.checkpoint.file, i, moves, prepared_.pairings, take)) return error;
+    if (auto error = copy_rows(*prepared_.checkpoint.file, i, moves, prepared_.pairings, prepared_.splices[i],
+                               take)) {
+      return error;
+    }
     if (stopped_) return stopped(folder);
     if (auto error = out.finish()) {
       error->detail =
@@ -318,6 +401,9 @@ class Writer {
       after.sources.emplace_back(std::move(*opened));
     }
     after.list.tensors = before.list.tensors;
+    for (TensorEntry& entry : after.list.tensors) {
+      entry.offset += growth_of(prepared_.splices[static_cast<std::size_t>(entry.file)]);
+    }
     std::int64_t counted = 0;
     const Result<CheckedScores> checked = check_scores(
         before, after, prepared_.moves, prepared_.pairings,

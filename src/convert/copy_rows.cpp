@@ -80,10 +80,16 @@ class Copier {
 }  // namespace
 
 std::optional<FileError> copy_rows(const io::OpenTensorFile& file, std::size_t source,
-                                   std::span<const TensorMove* const> moves, Pairings pairings, const TakeBytes& take) {
+                                   std::span<const TensorMove* const> moves, Pairings pairings, const Splices& splices,
+                                   const TakeBytes& take) {
   const io::ByteSource& bytes = file.sources[source];
   Copier copier(bytes, take);
   std::int64_t at = 0;
+  for (const Splice& one : splices) {
+    if (!copier.copy(at, one.at - at)) return copier.take_error();
+    if (!one.put.empty() && !take(std::as_bytes(std::span(one.put)))) return {};
+    at = one.at + one.removed;
+  }
   std::vector<std::int64_t> order;
   for (const TensorMove* move : moves) {
     const std::int64_t data = file.list.tensors[move->entry].offset;

@@ -1,5 +1,5 @@
 // A file of a checkpoint as it shall be, from its first byte to its last, in pieces: copied, but for rows that come in
-// another order.
+// another order and for a mark in its header (mark.h).
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "convert/mark.h"
 #include "convert/row_moves.h"
 #include "io/tensors/open_tensor_file.h"
 #include "posenc/error.h"
@@ -24,8 +25,9 @@ struct Pairings {
 // Takes the next bytes; false ends the copying.
 using TakeBytes = std::function<bool(std::span<const std::byte>)>;
 
-// `moves` are those of that file's tensors, in the order of their data. Memory: two pieces of 4 MiB.
+// `moves` are those of that file's tensors, in the order of their data, and `splices` stand before all data. Memory: two pieces of 4 MiB.
 std::optional<FileError> copy_rows(const io::OpenTensorFile& file, std::size_t source,
-                                   std::span<const TensorMove* const> moves, Pairings pairings, const TakeBytes& take);
+                                   std::span<const TensorMove* const> moves, Pairings pairings, const Splices& splices,
+                                   const TakeBytes& take);
 
 }  // namespace posenc::conversion

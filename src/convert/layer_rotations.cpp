@@ -63,7 +63,13 @@ void check_layer(const LayerPlan& layer, const Rotate& rotate) {
   }
 }
 
-const Stack& stack_named(const Plan& plan, std::string_view name) {
+}  // namespace
+
+const Stack& stack_to_convert(const Plan& plan, std::string_view name) {
+  if (plan.stacks.empty()) {
+    throw Error("convert", {"the plan", "say what the model does with positions",
+                            plan.warnings.empty() ? "one without stacks" : plan.warnings.front().message});
+  }
   const auto rotates = [](const Stack& stack) {
     return std::ranges::any_of(stack.layers, [](const LayerPlan& layer) { return !layer.rotate.empty(); });
   };
@@ -76,15 +82,9 @@ const Stack& stack_named(const Plan& plan, std::string_view name) {
   throw Error("convert", {"stack", formatted("be one of {}", joined(names, ", ")), std::string(name)});
 }
 
-}  // namespace
-
 StackRotations rotations_of(const Plan& plan, std::string_view stack, std::optional<Pairing> from, Pairing to) {
-  if (plan.stacks.empty()) {
-    throw Error("convert", {"the plan", "say what the model does with positions",
-                            plan.warnings.empty() ? "one without stacks" : plan.warnings.front().message});
-  }
   StackRotations out;
-  out.stack = &stack_named(plan, stack);
+  out.stack = &stack_to_convert(plan, stack);
   if (!out.stack->known) {
     throw Error("convert", {formatted("the stack {}", out.stack->name), "be known",
                             formatted("not decided by its file: {}", joined(out.stack->unknown, "; "))});

@@ -26,6 +26,9 @@ struct StackRotations {
   bool indexers = false;                         // some layer has one, which is left
 };
 
+// The stack of that name; empty: the first that rotates. Throws Error for a plan without stacks, and for an unknown name.
+const Stack& stack_to_convert(const Plan& plan, std::string_view name);
+
 // `from`: what the rows are, whatever the plan says. Throws Error for an unknown stack, one of which a fact is not
 // known, one without a rotation, one that is `to` already, and for what no order of rows converts.
 StackRotations rotations_of(const Plan& plan, std::string_view stack, std::optional<Pairing> from, Pairing to);

@@ -50,6 +50,8 @@ std::string describe(const Conversion& c) {
   for (const ConfigChange& change : c.config) {
     lines.add(0, formatted("config.json: {} is {}", change.key, change.value));
   }
+  lines.add(0, c.mark.value.empty() ? formatted("mark: {} is taken out", c.mark.key)
+                                    : formatted("mark: {} is {}", c.mark.key, c.mark.value));
   if (c.checked_heads > 0) {
     lines.add(0, formatted("scores as before in {}, within rounding",
                            counted(c.checked_heads, "pair of heads", "pairs of heads")));
@@ -102,6 +104,16 @@ std::string to_json(const Conversion& c) {
     json.end_object();
   }
   json.end_array();
+  json.key("mark");
+  json.begin_object(io::JsonLayout::line);
+  json.member("key", c.mark.key);
+  json.key("value");
+  if (c.mark.value.empty()) {
+    json.null();
+  } else {
+    json.value(c.mark.value);
+  }
+  json.end_object();
   texts("beside", c.beside);
   texts("notes", c.notes);
   json.member("checked_heads", c.checked_heads);

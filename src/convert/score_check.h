@@ -29,7 +29,7 @@ struct CheckedScores {
 // The bytes that the check reads, for a progress bar.
 std::int64_t bytes_to_check(const RowMoves& moves);
 
-// Both files have the same tensors at the same places. Some heads of each attention; `keep_going` is asked after each.
+// Both files have the same tensors, each at its own places. Some heads of each attention; `keep_going` is asked after each.
 // A score that differs by more than rounding is an error of `after`. A module without keys (LoRA, a shared KV cache) is
 // judged by its queries alone, which stand for both.
 Result<CheckedScores> check_scores(const io::OpenTensorFile& before, const io::OpenTensorFile& after,

@@ -1,4 +1,4 @@
-// C11: tables in double, tensors in float. `gcc -std=c11 -Wall -Wextra -Werror` takes it; it needs <math.h> alone.
+// C99: tables in double, tensors in float. `gcc -std=c99 -Wall -Wextra -Werror` takes it; it needs <math.h> alone.
 #include <string>
 
 #include "base/formatted.h"
@@ -121,7 +121,7 @@ void add_c_rotation(Lines& out, const Recipe& recipe, const Dialect& dialect) {
 Written c_code(const Recipe& recipe) {
   const Dialect dialect = c_dialect();
   Lines out;
-  out.add(header(recipe, "// ", "C11", order_of_calls(recipe)) +
+  out.add(header(recipe, "// ", "C99", order_of_calls(recipe)) +
           "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>");
   if (uses(recipe, Op::absolute)) out.add("#include <stdlib.h>");
   if (uses(recipe, Op::round_bfloat16)) out.add("#include <stdint.h>\n#include <string.h>");

@@ -1,6 +1,9 @@
 """posenc emit: files, exit codes and messages. What the code computes is judged by python/tests/judges/test_emit.py."""
+import array
+import ast
 import json
 import pathlib
+import re
 import resource
 import shutil
 import signal
@@ -12,6 +15,54 @@ import tool
 from tool import posenc
 
 USAGE, UNREADABLE, MALFORMED = 2, 3, 4
+# Reads q, k, v and positions of the golden vectors as they lie in memory, and writes what the emitted functions make.
+MAIN = """
+#include <stdio.h>
+
+void cos_sin(int tokens, const int *positions, float *cosines, float *sines);
+void rotate(int tokens, int heads, float *x, const float *cosines, const float *sines);
+void attention(int queries, int keys, const float *q, const float *k, const float *v, const int *q_order,
+               const int *k_order, float *out);
+
+enum { TOKENS = %(tokens)d, HEADS = %(heads)d, KV_HEADS = %(kv_heads)d, DIM = %(dim)d, VALUE_DIM = %(value_dim)d };
+static int positions[TOKENS];
+static float cosines[TOKENS * DIM], sines[TOKENS * DIM];
+static float q[TOKENS * HEADS * DIM], k[TOKENS * KV_HEADS * DIM], v[TOKENS * KV_HEADS * VALUE_DIM];
+static float out[TOKENS * HEADS * VALUE_DIM];
+
+static void move(const char *name, void *data, size_t bytes, int is_written) {
+  FILE *file = fopen(name, is_written ? "wb" : "rb");
+  if (file == NULL) return;
+  if (is_written) fwrite(data, 1, bytes, file);
+  if (!is_written && fread(data, 1, bytes, file) != bytes) perror(name);
+  fclose(file);
+}
+
+int main(void) {
+  move("q.raw", q, sizeof q, 0);
+  move("k.raw", k, sizeof k, 0);
+  move("v.raw", v, sizeof v, 0);
+  move("positions.raw", positions, sizeof positions, 0);
+  cos_sin(TOKENS, positions, cosines, sines);
+  rotate(TOKENS, HEADS, q, cosines, sines);
+  rotate(TOKENS, KV_HEADS, k, cosines, sines);
+  attention(TOKENS, TOKENS, q, k, v, positions, positions, out);
+  move("q_rotated.raw", q, sizeof q, 1);
+  move("k_rotated.raw", k, sizeof k, 1);
+  move("out.raw", out, sizeof out, 1);
+  return 0;
+}
+"""
+
+
+def shape_and_numbers(path):
+    """Of a .npy file of version 1 in C order, as posenc writes it: float64 or int64."""
+    data = path.read_bytes()
+    end = 10 + int.from_bytes(data[8:10], "little")
+    header = ast.literal_eval(data[10:end].decode())
+    return header["shape"], array.array("d" if header["descr"] == "<f8" else "q", data[end:])
+
+
 FILES = {"numpy": "attention_numpy.py", "torch": "attention_torch.py", "c": "attention.c", "cpp": "attention.hpp",
          "cuda": "attention.cu", "triton": "attention_triton.py", "metal": "attention.metal"}
 
@@ -52,6 +103,57 @@ class EmitTest(tool.ToolTest):
         compiled = subprocess.run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-c", "attention.c"], cwd=self.folder,
                                   capture_output=True, text=True, check=False)
         self.assertEqual((compiled.returncode, compiled.stderr), (0, ""))
+
+    def port_of(self, folder, spoil=lambda code: code):
+        """attention.c, compiled as C99 and run on its golden vectors: what it makes, as .npy files in a folder."""
+        golden, port = folder / "vectors_c", folder / "port"
+        port.mkdir(exist_ok=True)
+        shapes = {}
+        for name, kind in (("q", "f"), ("k", "f"), ("v", "f"), ("positions", "i")):
+            shapes[name], numbers = shape_and_numbers(golden / f"{name}.npy")
+            (folder / f"{name}.raw").write_bytes(array.array(kind, numbers).tobytes())
+        tokens, heads, dim = shapes["q"]
+        sizes = {"tokens": tokens, "heads": heads, "kv_heads": shapes["k"][1], "dim": dim, "value_dim": shapes["v"][2]}
+        (folder / "main.c").write_text(MAIN % sizes)
+        # Golden vectors may have fewer heads than the model (docs/emit.md).
+        code = (folder / "attention.c").read_text()
+        for size in ("heads", "kv_heads"):
+            code, found = re.subn(rf"^  {size.upper()} = \d+,", f"  {size.upper()} = {sizes[size]},", code, flags=re.M)
+            self.assertEqual(found, 1)
+        (folder / "spoiled.c").write_text(spoil(code))
+        for command in (["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "spoiled.c", "main.c", "-lm", "-o", "port.exe"],
+                        ["./port.exe"]):
+            run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+            self.assertEqual((run.returncode, run.stderr), (0, ""))
+        for name, shape in (("q_rotated", shapes["q"]), ("k_rotated", shapes["k"]),
+                            ("out", (tokens, heads, sizes["value_dim"]))):
+            header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {tuple(shape)}, }}".ljust(117) + "\n"
+            (port / f"{name}.npy").write_bytes(b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header.encode()
+                                               + (folder / f"{name}.raw").read_bytes())
+        return golden, port
+
+    @unittest.skipUnless(shutil.which("cc"), "needs a C compiler")
+    def test_the_c_file_is_c99_and_passes_its_golden_vectors(self):
+        for number, model in enumerate((["llama-3.1-8b"], ["gemma-3-4b", "--layer", "0"], ["glm-4-9b"],
+                                        ["qwen3-8b", "--set", "rope_scaling=yarn,factor=4,original=32768"])):
+            with self.subTest(model):
+                folder = self.folder / str(number)
+                self.assertEqual(posenc("emit", *model, "--as", "c", "-o", folder).code, 0)
+                golden, port = self.port_of(folder)
+                run = posenc("check", golden, "--against", port)
+                self.assertEqual(run.code, 0, run.out + run.err)
+                for name in ("q_rotated", "k_rotated", "out"):
+                    self.assertIn(name, run.out)
+
+    @unittest.skipUnless(shutil.which("cc"), "needs a C compiler")
+    def test_a_slip_in_the_c_file_does_not_pass(self):
+        folder = self.folder / "slip"
+        posenc("emit", "llama-3.1-8b", "--as", "c", "-o", folder)
+        for was, then in (("a * s + b * c", "a * s - b * c"), ("h / GROUP", "h % KV_HEADS")):
+            with self.subTest(then):
+                self.assertIn(was, (folder / "attention.c").read_text())
+                golden, port = self.port_of(folder, lambda code, was=was, then=then: code.replace(was, then))
+                self.assertEqual(posenc("check", golden, "--against", port).code, 1)
 
     def test_a_folder_has_code_and_golden_vectors(self):
         port = self.folder / "port"

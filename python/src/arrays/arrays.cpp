@@ -251,24 +251,57 @@ ConstTensorView contiguous(const void* data, const ConstTensorView& like) {
   return view;
 }
 
-// The elements of an array of type T, in C order: ValueError where they are strided. An axis of one element may have
-// any stride.
-template <typename T>
-std::span<const T> adjacent(const nb::dlpack::dltensor& shown, const Place& place) {
-  if (has_no_elements(shown)) return {};
+// Whether elements follow one another in C order. An axis of one element may have any stride.
+bool is_adjacent(const nb::dlpack::dltensor& shown) {
   std::int64_t size = 1;
   for (std::int32_t axis = shown.ndim; axis-- > 0; size *= shown.shape[axis]) {
-    if (shown.shape[axis] > 1 && shown.strides[axis] != size) refuse(place, "have adjacent elements", "strided");
+    if (shown.shape[axis] > 1 && shown.strides[axis] != size) return false;
   }
-  return {reinterpret_cast<const T*>(first_byte(shown)), static_cast<std::size_t>(size)};
+  return true;
+}
+
+std::int64_t element_count(const nb::dlpack::dltensor& shown) {
+  std::int64_t count = 1;
+  for (std::int32_t axis = 0; axis < shown.ndim; ++axis) count *= shown.shape[axis];
+  return count;
+}
+
+// The elements of an array of type Seen that is_adjacent.
+template <typename Seen>
+std::span<const Seen> adjacent(const nb::dlpack::dltensor& shown) {
+  if (has_no_elements(shown)) return {};
+  return {reinterpret_cast<const Seen*>(first_byte(shown)), static_cast<std::size_t>(element_count(shown))};
+}
+
+// The elements of an array of type Seen in C order, whatever its strides: a transposed view, every second, one that is
+// broadcast, or read backwards.
+template <typename T, typename Seen>
+std::vector<T> copied(const nb::dlpack::dltensor& shown) {
+  std::vector<T> out;
+  if (has_no_elements(shown)) return out;
+  out.reserve(static_cast<std::size_t>(element_count(shown)));
+  const auto* const first = reinterpret_cast<const Seen*>(first_byte(shown));
+  std::int64_t at = 0;
+  const auto axes = static_cast<std::size_t>(shown.ndim);
+  std::vector<std::int64_t> index(axes, 0);
+  for (std::size_t axis = 0; axis <= axes;) {  // from the last
+    out.push_back(static_cast<T>(first[at]));
+    for (axis = 1; axis <= axes; ++axis) {
+      const std::size_t one = axes - axis;
+      at += shown.strides[one];
+      if (++index[one] < shown.shape[one]) break;
+      at -= shown.strides[one] * shown.shape[one];
+      index[one] = 0;
+    }
+  }
+  return out;
 }
 
 // The numbers of an array of one of these types, each of which T has; none where it is of another.
 template <typename T, typename... Narrow>
-std::optional<std::vector<T>> widened(const nb::dlpack::dltensor& shown, const Place& place) {
+std::optional<std::vector<T>> widened(const nb::dlpack::dltensor& shown) {
   std::optional<std::vector<T>> wide;
-  const auto take = [&](const auto& of) { wide.emplace(of.begin(), of.end()); };
-  ((shown.dtype == nb::dtype<Narrow>() && (take(adjacent<Narrow>(shown, place)), true)) || ...);
+  ((shown.dtype == nb::dtype<Narrow>() && (wide.emplace(copied<T, Narrow>(shown)), true)) || ...);
   return wide;
 }
 
@@ -362,7 +395,12 @@ Numbers<T>::Numbers(const nb::dlpack::dltensor& shown, Lender lender, nb::handle
     constexpr const char* kWord = std::is_same_v<T, double> ? "float64" : sizeof(T) == 8 ? "int64" : "int32";
     refuse(place, std::string("be of ") + kWord, dtype_word(numbers));
   }
-  span_ = adjacent<T>(shown, place);
+  if (is_adjacent(shown)) {
+    span_ = adjacent<T>(shown);
+  } else {
+    own_ = copied<T, T>(shown);
+    span_ = own_;
+  }
 }
 
 template <typename T>
@@ -391,9 +429,9 @@ PositionsArgument::PositionsArgument(nb::handle positions, const Place& place) {
       // Narrower types are widened, which is exact. uint64 is not among them: int64 does not hold all of it.
     } else if (auto whole =
                    widened<std::int64_t, std::int8_t, std::int16_t, std::uint8_t, std::uint16_t, std::uint32_t>(
-                       given.shown, place)) {
+                       given.shown)) {
       take<std::int64_t>(*std::move(whole));
-    } else if (auto real = widened<double, float>(given.shown, place)) {
+    } else if (auto real = widened<double, float>(given.shown)) {
       take<double>(*std::move(real));
     } else {
       refuse(place, "be of whole numbers (not uint64), float32 or float64", dtype_word(positions));

@@ -90,7 +90,7 @@ class Bytes {
 };
 
 // Whole numbers, or numbers, that somebody passes as an array or as any iterable of Python's. An array of exactly that
-// type whose elements are adjacent is not copied.
+// type whose elements are adjacent is not copied; one of other strides is, in C order.
 template <typename T>
 class Numbers {
  public:
@@ -103,7 +103,7 @@ class Numbers {
   std::span<const T> span() const { return span_; }
 
  private:
-  // The numbers are the lender's, or own_ where they came as a list or had to be converted.
+  // The numbers are the lender's, or own_ where they came as a list or strided, or had to be converted.
   Lender lender_;
   std::vector<T> own_;
   std::span<const T> span_;

@@ -21,8 +21,8 @@ constexpr auto description(Type<ConvertedTensor>) {
 
 constexpr auto description(Type<ConfigChange>) {
   using T = ConfigChange;
-  return described_as<T>("ConfigChange", "What config.json says of the pairing.",
-                         member("key", &T::key, "A JSON pointer: '/rope_interleave'."),
+  return described_as<T>("ConfigChange", "What a config.json, or a file's mark, says of the pairing.",
+                         member("key", &T::key, "A JSON pointer, '/rope_interleave', or the mark's key."),
                          member("value", &T::value, "'false'"));
 }
 
@@ -35,6 +35,7 @@ constexpr auto description(Type<Conversion>) {
       member("tensors", &T::tensors, "In the order of files, and of data in each."),
       member("copied", &T::copied, "Tensors that stay as they are."), member("bytes", &T::bytes, "Of all files."),
       member("config", &T::config, "What config.json says now, where its class reads a key for it."),
+      member("mark", &T::mark, "What each file says now of its rows, by key and pairing; no value: the mark is taken out."),
       member("beside", &T::beside, "Other files that are copied with a folder."),
       member("notes", &T::notes, "What is left as it is, and what the format cannot say; a sentence each."),
       member("checked_heads", &T::checked_heads, "Pairs of heads whose scores were compared."),

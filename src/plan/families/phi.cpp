@@ -42,17 +42,17 @@ std::span<const Family> phi_families() noexcept {
      .own_names = "n_embd n_head n_layer n_positions", .width = Width::rotary_dim, .base = BaseRule::class_own,
      .scales = false, .misleading_keys = kNoDictionaries},
     {.name = "phi3", .model_types = "phi3 phi3_v", .class_stems = "Phi3 Phi3V", .pairing = kHalf, .width = Width::partial_factor,
-     .yarn_means_longrope = true, .windows = Windows::every_layer},
+     .yarn_means_longrope = true, .longrope_alone = true, .windows = Windows::every_layer},
     // Two softmaxes, apart by a learned factor; nothing tells it positions but its windows and state spaces.
     {.name = "phi4flash", .class_stems = "Phi4Flash", .kinds = Kinds::shared_half, .recurrent = kStateSpace,
      .shares_kv = true, .rotary_layers = RotaryLayers::no_layer, .windows = Windows::first_half,
      .misleading_keys = "rope_theta partial_rotary_factor rope_scaling layer_types"},
     {.name = "phi3small", .class_stems = "Phi3Small", .pairing = kHalf, .block_sparse = BlockSparse::dense_interval,
      .own_scaling = phi3small_scaling, .softmax_scale = phi3small_scale, .misleading_keys = "partial_rotary_factor"},
-    {.name = "phimoe", .class_stems = "Phimoe", .pairing = kHalf, .mscales = true, .windows = Windows::every_layer,
-     .misleading_keys = "partial_rotary_factor"},
+    {.name = "phimoe", .class_stems = "Phimoe", .pairing = kHalf, .mscales = true, .longrope_alone = true,
+     .windows = Windows::every_layer,      .misleading_keys = "partial_rotary_factor"},
     {.name = "phi4_multimodal", .class_stems = "Phi4Multimodal", .pairing = kHalf, .width = Width::partial_factor,
-     .windows = Windows::every_layer},
+     .longrope_alone = true, .windows = Windows::every_layer},
   };
   // clang-format on
   return kRows;

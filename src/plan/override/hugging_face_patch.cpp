@@ -1,7 +1,10 @@
 // A config.json that says what the settings said: rope_theta and rope_scaling (transformers 4), or rope_parameters
 // (transformers 5), and the keys of windows, scales and heads, which are the same in both.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <limits>
+#include <system_error>
 #include <utility>
 
 #include "base/formatted.h"
@@ -176,7 +179,29 @@ struct RuleMembers {
   bool operator()(const FactorListScaling&) const { return false; }
 };
 
+// Phi-3's classes raise ValueError for a rule of another name (validate_rope, in transformers 4
+// _rope_scaling_validation); Phi-3.5-MoE's for one without LongRoPE's short_mscale and long_mscale.
+bool refuses(const Family* family, const Scaling& rule) {
+  return family != nullptr && family->longrope_alone && !std::holds_alternative<std::monostate>(rule) &&
+         !std::holds_alternative<LongRopeScaling>(rule);
+}
+
 bool has_no_rule(const Rope& rope) { return std::holds_alternative<std::monostate>(rope.scaling); }
+
+// What the reader's formula makes `wanted` of: the number itself may be 99.99999999999999 where the file's is 100, since
+// the formula rounds. The shortest decimal beside `near` that gives the same, else `near`.
+template <typename Formula>
+double own_number(double near, double wanted, const Formula& formula) {
+  constexpr double kBeside = 0x1p-48;  // relative: some roundings of doubles, 2^-53 each
+  for (int digits = 1; digits < std::numeric_limits<double>::max_digits10; ++digits) {
+    const std::string text = formatted("{:.{}e}", near, digits - 1);
+    double shorter = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), shorter);
+    if (error != std::errc{} || std::abs(shorter - near) > kBeside * std::abs(near)) continue;
+    if (formula(shorter) == wanted) return shorter;
+  }
+  return near;
+}
 
 class Steps {
  public:
@@ -260,8 +285,9 @@ class Steps {
     return "{}";
   }
 
-  // Nothing for a rule that config.json has no name for.
+  // Nothing for a rule that config.json has no name for, or that the model's class refuses.
   std::optional<std::string> dictionary(const Rope& rope, std::string_view type, bool with_base) const {
+    if (refuses(change_.family, rope.scaling)) return {};
     JsonWriter json(io::JsonLayout::line);
     json.begin_object(io::JsonLayout::line);
     if (with_base) json.member("rope_theta", rope.base);
@@ -300,7 +326,8 @@ class Steps {
   void add_base(std::size_t lead, const Rope& now) {
     if (change_.family != nullptr && change_.family->base == BaseRule::ratio) {
       constexpr double kChatglm = 10000.0;  // of its remote code, times rope_ratio
-      return add(place_of(lead, "rotate/0/base", "rope_ratio"), json_number(now.base / kChatglm));
+      const double ratio = own_number(now.base / kChatglm, now.base, [](double x) { return kChatglm * x; });
+      return add(place_of(lead, "rotate/0/base", "rope_ratio"), json_number(ratio));
     }
     Path path = place_of(lead, "rotate/0/base", "rope_theta");
     // In a dictionary that is replaced or removed it would be lost.
@@ -363,6 +390,7 @@ class Steps {
     double part = static_cast<double>(now.dim) / width;
     // The reader cuts off: the quotient's rounding must not lose a channel.
     if (std::trunc(width * part) < static_cast<double>(now.dim)) part = std::nextafter(part, 2.0);
+    part = own_number(part, static_cast<double>(now.dim), [&](double shorter) { return std::trunc(width * shorter); });
     Path path = place_of(lead, "rotate/0/dim", "partial_rotary_factor");
     if (path.back() != "partial_rotary_factor") path = joined_path(object_, "partial_rotary_factor");
     add(std::move(path), json_number(part));
@@ -426,7 +454,8 @@ class Steps {
       case Scale::query_scalar:
       case Scale::scalar_or_dim:
         return add(place_of(*leads_.any, "softmax_scale", "query_pre_attn_scalar"),
-                   json_number(1 / (now.softmax_scale * now.softmax_scale)));
+                   json_number(own_number(1 / (now.softmax_scale * now.softmax_scale), now.softmax_scale,
+                                          [](double scalar) { return 1 / std::sqrt(scalar); })));
       case Scale::multiplier:
       case Scale::multiplier_or_dim:
         return add(place_of(*leads_.any, "softmax_scale", "attention_multiplier"), json_number(now.softmax_scale));
@@ -454,6 +483,17 @@ class Steps {
 };
 
 }  // namespace
+
+std::optional<std::string> refused_rule(const Change& change) {
+  const Stack* stack = change.stack_after();
+  for (std::size_t place = 0; stack != nullptr && place < stack->layers.size(); ++place) {
+    const std::vector<Rotate>& rotate = stack->layers[place].rotate;
+    if (rotate.empty() || !refuses(change.family, rope(rotate.front()).scaling)) continue;
+    return formatted("transformers' class of {} takes the rule longrope or none, and refuses a config with another.",
+                     change.family->name);
+  }
+  return {};
+}
 
 std::vector<std::vector<PatchStep>> hugging_face_steps(const Change& change, PatchForm form) {
   std::optional<io::JsonDocument> document;

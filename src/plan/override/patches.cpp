@@ -62,6 +62,7 @@ Tried tried(const Change& change, PatchForm form) {
     if (best.unsaid.empty()) break;
   }
   if (!best.unsaid.empty()) drop_idle_steps(change, best);
+  if (auto reason = refused_rule(change)) best.unsaid.push_back(*std::move(reason));
   return best;
 }
 

@@ -40,6 +40,8 @@ io::JsonDocument document_of(std::string_view text);
 
 // hugging_face_patch.cpp: steps for a config.json, several ways of which the first that reads back is taken.
 std::vector<std::vector<PatchStep>> hugging_face_steps(const Change& change, PatchForm form);
+// Why transformers would refuse the rule that the settings say; nothing where its class takes it.
+std::optional<std::string> refused_rule(const Change& change);
 
 // llama_cpp_flags.cpp
 OverridePatch llama_cpp_patch(const Change& change);

@@ -47,6 +47,7 @@ int run_convert(const ConvertArguments& arguments) {
                          .plan = plan ? &*plan : nullptr,
                          .stack = arguments.stack.value_or(""),
                          .padded_head_dim = arguments.padded_head_dim,
+                         .again = arguments.again,
                          .replace = arguments.force,
                          .dry_run = arguments.dry_run,
                          .keep_going = [&](ConvertStage stage, std::int64_t done, std::int64_t all) {

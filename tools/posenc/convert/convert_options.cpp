@@ -18,6 +18,7 @@ Command read_convert(const Given& given) {
                        .model = {},
                        .stack = given.text("--stack"),
                        .padded_head_dim = given.whole("--padded-head-dim", 1, INT64_MAX),
+                       .again = given.has("--again"),
                        .dry_run = given.has("--dry-run"),
                        .force = given.has("--force"),
                        .json = given.has("--json")};
@@ -62,6 +63,8 @@ CommandSpec convert_spec() {
                   {.names = "--padded-head-dim",
                    .value = "N",
                    .description = "Heads have N rows in the file, head_dim of them the model's and the rest zeros"},
+                  {.names = "--again",
+                   .description = "Rows that a mark says were converted already: move them once more"},
                   {.names = "--dry-run", .description = "Check everything and list what would change; write nothing"},
                   {.names = "--force", .description = "Replace OUT, where it is one file"},
                   {.names = "--json", .description = "As JSON (docs/convert.md)"}},

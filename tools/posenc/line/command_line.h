@@ -146,6 +146,7 @@ struct ConvertArguments {
   std::optional<ModelWord> model;
   std::optional<std::string> stack;
   std::optional<std::int64_t> padded_head_dim;
+  bool again = false;
   bool dry_run = false;
   bool force = false;
   bool json = false;
