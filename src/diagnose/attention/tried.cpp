@@ -150,7 +150,12 @@ void add_masks(const AttentionDumpArgs& args, const DumpedAttention& dumped, con
   Seen inverted = *plan.seen;
   for (char& seen : inverted) seen = seen == 0 ? 1 : 0;
   with(std::move(inverted), mask_change("inverted: what should be seen is hidden", "exchange seen and hidden"));
-  // Scores times a mask of ones and zeros.
+  // Scores times a mask of ones and zeros, unless they were dumped and are something else.
+  bool are_zeros = true;
+  for (std::size_t n = 0; n < dumped.scores.size(); ++n) {
+    const std::size_t cell = n % plan.seen->size();
+    are_zeros = are_zeros && ((*plan.seen)[cell] != 0 || dumped.scores[n] == 0);
+  }
   AttentionTried zeros = plan;
   Scores content = *plan.content;
   Scores bias = *plan.bias;
@@ -162,8 +167,10 @@ void add_masks(const AttentionDumpArgs& args, const DumpedAttention& dumped, con
   zeros.bias = kept(std::move(bias));
   zeros.seen = kept(Seen(plan.seen->size(), 1));
   zeros.of_mask = true;
-  add(out, zeros, mask_change("scores of hidden keys are 0", "hide keys by minus infinity, before the softmax"),
-      dumped.masked ? AttentionStage::scores : AttentionStage::weights);
+  if (are_zeros) {
+    add(out, zeros, mask_change("scores of hidden keys are 0", "hide keys by minus infinity, before the softmax"),
+        dumped.masked ? AttentionStage::scores : AttentionStage::weights);
+  }
   if (!dumped.given.empty()) {
     DumpedAttention all = dumped;
     all.given.clear();
