@@ -264,7 +264,8 @@ Left StageJudge::of_out(const AttentionTried& tried, std::optional<AttentionStag
     double allowed = 0.0;
     for (std::size_t c = 0; c < dumped_.value_dim; ++c) {
       const std::size_t n = (i * dumped_.heads + h) * dumped_.value_dim + c;
-      const double d = dumped_.out[n] - (tried.out_in ? rounded_to(*tried.out_in, made[n]) : made[n]);
+      const std::size_t at = tried.out_by_heads ? (h * dumped_.queries + i) * dumped_.value_dim + c : n;
+      const double d = dumped_.out[at] - (tried.out_in ? rounded_to(*tried.out_in, made[n]) : made[n]);
       rest += d * d;
       const double may = error * bound[n] + kStageRoundings * unit * std::fabs(made[n]);
       allowed += may * may;
