@@ -393,7 +393,8 @@ Change base_change(double found, double expected) {
 
 std::vector<double> exponents_over(const Rope& rope, double width) {
   std::vector<double> out;
-  for (std::int64_t p = 0; p < rope.pairs(); ++p) out.push_back(std::pow(rope.base, -2 * static_cast<double>(p) / width));
+  for (std::int64_t p = 0; p < rope.pairs(); ++p)
+    out.push_back(std::pow(rope.base, -2 * static_cast<double>(p) / width));
   return out;
 }
 

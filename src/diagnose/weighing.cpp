@@ -122,8 +122,9 @@ void drop_known_stretches(const MeasuredTable& some, const std::vector<std::size
   std::vector<char> is_known;
   for (const Explanation& one : found) {
     is_known.push_back(one.places.is_stretch && std::ranges::any_of(found, [&](const Explanation& other) {
-      return is_list(other) && same_numbers(some, on_rows(one, rows), on_rows(other, rows), kOfMeasured);
-    }));
+                         return is_list(other) &&
+                                same_numbers(some, on_rows(one, rows), on_rows(other, rows), kOfMeasured);
+                       }));
   }
   std::size_t at = 0;
   std::erase_if(found, [&](const Explanation&) { return is_known[at++] != 0; });

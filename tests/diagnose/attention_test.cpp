@@ -255,9 +255,7 @@ TEST(diagnose_attention, names_nothing_that_leaves_more_than_roundings_are_likel
   of.layer.score = {Alibi{.heads = 12}};
   of.port.heads = of.port.kv_heads = 12;
   AttentionPort port = of.port;
-  port.bias = [](std::size_t h, double i, double j) {
-    return -std::exp2(-0.5 * static_cast<double>(h + 1)) * (i - j);
-  };
+  port.bias = [](std::size_t h, double i, double j) { return -std::exp2(-0.5 * static_cast<double>(h + 1)) * (i - j); };
   const AttentionNumbers n = numbers_of(port, 40, 40, DType::bf16, 19);
   for (const std::size_t at : {0, 2}) {
     const AttentionDiagnosis d = diagnose_attention(args_of(of, n, kDumped[at], {}));

@@ -121,13 +121,13 @@ std::vector<Fault> missed_faults() {
 std::vector<Fault> misnamed_faults() {
   std::vector<Fault> out;
   const auto with_frequencies = [&out](const std::string& name, const std::vector<PortFact>& facts, auto of) {
-    out.push_back(found(name, facts, 0,
-                        [of](Port port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
-                          std::vector<double> f = of(rope(plan.rotate), plan);
-                          if (f.empty()) return {};
-                          port.inv_freq = std::move(f);
-                          return rotated(port, before);
-                        }));
+    out.push_back(
+        found(name, facts, 0, [of](Port port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+          std::vector<double> f = of(rope(plan.rotate), plan);
+          if (f.empty()) return {};
+          port.inv_freq = std::move(f);
+          return rotated(port, before);
+        }));
   };
   const auto is_plain = [](const Rope& rope, const PortedPlan& plan) {
     return rope.scaling == Scaling{} && plan.axes == 1;
@@ -141,19 +141,18 @@ std::vector<Fault> misnamed_faults() {
       return f;
     });
   };
-  with_exponents("found: exponents from 0 to 1, both ends", PortFact::dim,
+  with_exponents("exponents from 0 to 1, both ends", PortFact::dim,
                  [](double p, double dim) { return p / (dim / 2 - 1); });
-  with_exponents("found: exponents of odd numbers", PortFact::scaling,
+  with_exponents("exponents of odd numbers", PortFact::scaling,
                  [](double p, double dim) { return (2 * p + 1) / dim; });
-  with_exponents("found: exponents that start at pair 1", PortFact::scaling,
+  with_exponents("exponents that start at pair 1", PortFact::scaling,
                  [](double p, double dim) { return 2 * (p + 1) / dim; });
-  with_frequencies("found: two channels more, interleaved", {PortFact::dim},
-                   [is_plain](const Rope& rope, const PortedPlan& plan) {
-                     const bool fits = rope.pairing == Pairing::interleaved && rope.dim + 2 <= rope.head_dim;
-                     return fits && is_plain(rope, plan)
-                                ? plain_frequencies(rope.base, static_cast<std::size_t>(rope.dim) + 2)
-                                : std::vector<double>{};
-                   });
+  with_frequencies(
+      "two channels more, interleaved", {PortFact::dim}, [is_plain](const Rope& rope, const PortedPlan& plan) {
+        const bool fits = rope.pairing == Pairing::interleaved && rope.dim + 2 <= rope.head_dim;
+        return fits && is_plain(rope, plan) ? plain_frequencies(rope.base, static_cast<std::size_t>(rope.dim) + 2)
+                                            : std::vector<double>{};
+      });
   // Bases of dynamic NTK; the plan's is base (s L / M - (s - 1))^(d / (d - 2)).
   const auto with_base = [&](const std::string& name, auto base_of) {
     with_frequencies(name, {PortFact::scaling}, [base_of](const Rope& rope, const PortedPlan& plan) {
@@ -165,17 +164,17 @@ std::vector<Fault> misnamed_faults() {
                                static_cast<std::size_t>(rope.dim));
     });
   };
-  with_base("found: dynamic, of a longer length", [](double factor, double ratio, double exponent) {
+  with_base("dynamic, of a longer length", [](double factor, double ratio, double exponent) {
     return std::pow(factor * 4 * ratio - (factor - 1), exponent);
   });
-  with_base("found: dynamic, of a length that is not round", [](double factor, double ratio, double exponent) {
+  with_base("dynamic, of a length that is not round", [](double factor, double ratio, double exponent) {
     return std::pow(factor * (2777.0 / 4096) * ratio - (factor - 1), exponent);
   });
-  with_base("found: dynamic, nothing taken off",
+  with_base("dynamic, nothing taken off",
             [](double factor, double ratio, double exponent) { return std::pow(factor * ratio, exponent); });
-  with_base("found: dynamic, without the exponent",
+  with_base("dynamic, without the exponent",
             [](double factor, double ratio, double) { return factor * ratio - (factor - 1); });
-  out.push_back(found("found: twice in half of the heads", {PortFact::rotation}, 500,
+  out.push_back(found("twice in half of the heads", {PortFact::rotation}, 500,
                       [](const Port& port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
                         if (plan.axes > 1 || before.sizes.heads < 2) return {};
                         Tensor after = rotated(port, before);

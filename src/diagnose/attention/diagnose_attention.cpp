@@ -315,8 +315,8 @@ bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<
   const auto is_better = [&](double by) {
     return !held.empty() && !is_exact && held.front()->left.rest * by < plan.rest;
   };
-  // What is measured comes after what is known, unless all of that leaves more than is likely. Where the plan holds only
-  // since short formats allow so much, a number or a bound that leaves far less speaks against it.
+  // What is measured comes after what is known, unless all of that leaves more than is likely. Where the plan holds
+  // only since short formats allow so much, a number or a bound that leaves far less speaks against it.
   std::deque<AttentionTried> measured;
   std::deque<Weighed> of_measured;
   // Numbers that are fitted to as few rows of numbers leave less of any rounding.
@@ -350,8 +350,7 @@ bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<
                                         name(other.fact), other.found, whole(stage.stage)));
       return false;
     }
-    const port::Unlikely unlikely =
-        is_loose ? judge.unlikely(stage, tried.front(), plan) : port::Unlikely{};
+    const port::Unlikely unlikely = is_loose ? judge.unlikely(stage, tried.front(), plan) : port::Unlikely{};
     if (is_loose && (!plan.likely || (unlikely.in_sum && unlikely.queries.empty()))) {
       out.undecided.push_back(
           formatted("the plan leaves {:.2g} % of the {}, in some heads more than rounding to as few bits is "
@@ -420,8 +419,8 @@ bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<
   for (std::size_t n = 0; n < std::min(named.size(), kTold); ++n) {
     Change change = *named[n]->tried->change;
     if (!named[n]->is_likely) change.found += ", and something else";
-    out.findings.push_back(finding_of(change, dumped, plan, named[n]->left.rest,
-                                      sure / static_cast<double>(named.size()), stage.energy));
+    out.findings.push_back(
+        finding_of(change, dumped, plan, named[n]->left.rest, sure / static_cast<double>(named.size()), stage.energy));
   }
   if (first) out.unexplained = share(named.front()->left.rest, stage.energy);
   if (named.size() > kNamedTogether && !agree(named)) {

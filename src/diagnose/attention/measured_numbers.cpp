@@ -377,9 +377,8 @@ std::optional<AttentionTried> fitted_slopes(const LayerPlan& layer, const Dumped
   const bool alibi = layer.score.size() == 1 && std::holds_alternative<Alibi>(layer.score.front());
   if (!alibi || plan.cap || stage.before) return {};
   const auto back_in = [](const DumpedAttention& of) {
-    return [&of](std::size_t, std::size_t i, std::size_t j) {
-      return static_cast<double>(of.q_order[i] - of.k_order[j]);
-    };
+    return
+        [&of](std::size_t, std::size_t i, std::size_t j) { return static_cast<double>(of.q_order[i] - of.k_order[j]); };
   };
   const auto with = [&](const DumpedAttention& of, AttentionTried tried, const std::vector<double>& slopes) {
     Scores bias(tried.bias->size());

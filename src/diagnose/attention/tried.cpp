@@ -345,19 +345,18 @@ void add_others(const AttentionDumpArgs& args, const DumpedAttention& dumped, co
     for (const bool is_late : {true, false}) {
       std::vector<double> rolled = dumped.v;
       std::rotate(rolled.begin(), is_late ? rolled.end() - row : rolled.begin() + row, rolled.end());
-      of_value(std::move(rolled),
-               {PortFact::value,
-                formatted("rolled by one: those of the token {}, {}", is_late ? "before" : "after",
-                          is_late ? "the first has the last one's" : "the last has the first one's"),
-                "each token's own", "do not roll values, nor their places in the cache"});
+      of_value(std::move(rolled), {PortFact::value,
+                                   formatted("rolled by one: those of the token {}, {}", is_late ? "before" : "after",
+                                             is_late ? "the first has the last one's" : "the last has the first one's"),
+                                   "each token's own", "do not roll values, nor their places in the cache"});
     }
   }
   if (dumped.heads > 1 && dumped.queries > 1 && static_cast<std::int64_t>(dumped.queries) == dumped.all_queries) {
     AttentionTried tried = plan;
     tried.out_by_heads = true;
     add(out, tried,
-        {PortFact::layout, "[heads, tokens, channels] read as [tokens, heads, channels]",
-         "[tokens, heads, channels]", "transpose heads and tokens of the output before it is reshaped"},
+        {PortFact::layout, "[heads, tokens, channels] read as [tokens, heads, channels]", "[tokens, heads, channels]",
+         "transpose heads and tokens of the output before it is reshaped"},
         AttentionStage::out);
   }
   if (auto rotated = rotated_values(layer, dumped)) {

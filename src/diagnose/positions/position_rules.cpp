@@ -162,7 +162,7 @@ Rules scaled(const Context& in) {
   if (out.empty()) {
     out.push_back(
         stretch(std::move(made), {{PortFact::scaling, formatted("all angles times {}: linear, factor {}", m, 1 / m),
-                                "the plan's angles", "apply the scaling factor as the config says, once"}}));
+                                   "the plan's angles", "apply the scaling factor as the config says, once"}}));
   }
   return out;
 }
