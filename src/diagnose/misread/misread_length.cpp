@@ -27,7 +27,7 @@ std::vector<FrequencyList> misread_length(const Rope& rope, std::optional<std::i
   if (const auto* const rule = std::get_if<DynamicScaling>(&rope.scaling)) {
     if (length.value_or(0) <= rule->max_position_embeddings) return out;
     const double ratio = static_cast<double>(*length) / static_cast<double>(rule->max_position_embeddings);
-    const auto add = [&](Rope other, std::string found) {
+    const auto add = [&](const Rope& other, std::string found) {
       Change change = scaling_change(rope.scaling, rope.scaling);
       change.found = std::move(found);
       change.mend = formatted("base * (factor * n / max - (factor - 1))^(dim / (dim - 2)), n = {}", *length);
@@ -36,7 +36,7 @@ std::vector<FrequencyList> misread_length(const Rope& rope, std::optional<std::i
     const auto stretched = [&](double by, std::string found) {
       Rope other = rope;
       other.scaling = NtkScaling{.alpha = by};
-      add(std::move(other), std::move(found));
+      add(other, std::move(found));
     };
     if (rule->factor != 1) {
       stretched(rule->factor * ratio, "dynamic, stretched by factor * n / max, the factor - 1 not taken off");
@@ -45,7 +45,7 @@ std::vector<FrequencyList> misread_length(const Rope& rope, std::optional<std::i
     Rope other = rope;
     other.scaling = std::monostate{};
     other.base *= 1 + rule->factor * (ratio - 1);
-    add(std::move(other), "dynamic, the base times the stretch, without the exponent dim / (dim - 2)");
+    add(other, "dynamic, the base times the stretch, without the exponent dim / (dim - 2)");
   }
   if (const auto* const rule = std::get_if<QwenNtkScaling>(&rope.scaling)) {
     std::int64_t longest = rule->seq_length;
