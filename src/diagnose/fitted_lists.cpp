@@ -7,7 +7,8 @@
 #include "base/formatted.h"
 #include "diagnose/directed.h"
 #include "diagnose/free_frequencies.h"
-#include "diagnose/misread_yarn.h"
+#include "diagnose/misread/misread_length.h"
+#include "diagnose/misread/misread_yarn.h"
 #include "diagnose/tried_frequencies.h"
 
 namespace posenc::inline v0_2::port {
@@ -74,22 +75,39 @@ class Fitting {
     if (!expected_.rope || !std::holds_alternative<std::monostate>(rope.scaling) || !rope.axes.of_pair.empty())
       return {};
     constexpr double kWidest = 1 << 20;
-    const auto frequencies_of = [&](double width) {
-      std::vector<double> f;
-      for (std::int64_t p = 0; p < rope.pairs(); ++p) {
-        f.push_back(std::pow(rope.base, -2 * static_cast<double>(p) / width));
-      }
-      return over_pairs(f, rope, pairs_);
-    };
+    const auto frequencies_of = [&](double width) { return over_pairs(exponents_over(rope, width), rope, pairs_); };
     const auto raw = fitted_number(measured_, 2.0, kWidest, frequencies_of);
     if (!raw) return {};
     for (const std::int64_t unit : {rope.head_dim, std::int64_t{64}, std::int64_t{2}}) {
       const std::int64_t width = unit * std::llround(*raw / static_cast<double>(unit));
       if (width < 2 || width == rope.dim) continue;
       FrequencyList list{.inv_freq = frequencies_of(static_cast<double>(width)),
-                         .changes = {{PortFact::dim, formatted("exponents over {} channels", width),
-                                      formatted("{}", rope.dim), formatted("divide the exponent 2p by {}", rope.dim)}}};
+                         .changes = {width_change(rope, width)}};
       if (is_sound(list)) return list;
+    }
+    return {};
+  }
+
+  // The rule at the length that measured frequencies say, a round one where one holds. Of dynamic NTK, beyond the
+  // length that was trained: up to there it is none.
+  std::optional<FrequencyList> with_fitted_length(const Rope& rope) const {
+    const auto* const rule = std::get_if<DynamicScaling>(&rope.scaling);
+    if (rule == nullptr) return {};
+    constexpr double kLongest = 0x1p32;
+    const auto trained = static_cast<double>(rule->max_position_embeddings);
+    const auto at = [&](std::int64_t length) { return frequency_list(rope, length, pairs_, {}); };
+    const auto raw = fitted_number(measured_, trained, kLongest, [&](double length) {
+      const auto list = at(std::llround(length));
+      return list ? list->inv_freq : std::vector<double>(pairs_.pairs(), 0.0);
+    });
+    if (!raw) return {};
+    for (const std::int64_t unit : {4096, 1024, 256, 64, 10, 1}) {
+      const std::int64_t length = unit * std::llround(*raw / static_cast<double>(unit));
+      if (length <= rule->max_position_embeddings || length == expected_.length) continue;
+      auto list = at(length);
+      if (!list || !is_sound(*list)) continue;
+      list->changes = {length_change(length, expected_.length)};
+      return list;
     }
     return {};
   }
@@ -140,6 +158,11 @@ std::vector<FrequencyList> fitted_lists(const MeasuredTable& table, const Screen
     list->fitted = true;
     out.push_back(std::move(*list));
   };
+  if (auto at_length = fitting.with_fitted_length(rope)) {
+    // Any base and a length make the same numbers as another base and another length.
+    add(std::move(at_length));
+    return out;
+  }
   add(fitting.with_fitted_base(rope, rope.base));
   if (std::holds_alternative<std::monostate>(rope.scaling)) {
     add(fitting.with_fitted_width(rope));

@@ -41,9 +41,14 @@ std::optional<HeadsApart> heads_apart(const Samples& samples, const ChannelPairs
   if (!plan) return {};
   const FrequencyList none{.inv_freq = std::vector<double>(plan->inv_freq.size(), 0.0)};
   const Places places = expected.places();
+  Places doubled = places;
+  for (std::vector<double>& list : doubled.axes) {
+    for (double& x : list) x *= 2;
+  }
   const std::vector<std::int32_t> axes = axes_over(expected.rope->axes.of_pair, *expected.rope, pairs);
   std::vector<std::int64_t> rotated;
   std::vector<std::int64_t> still;
+  std::vector<std::int64_t> twice;
   double rest = 0.0;
   double rest_further = 0.0;
   bool all_further = true;
@@ -54,14 +59,18 @@ std::optional<HeadsApart> heads_apart(const Samples& samples, const ChannelPairs
     // What is named has to fit at one in a thousand.
     const Judged by_plan = judge(table, {&*plan, &places, &axes}, {.error = kUnnamed});
     const Judged by_none = judge(table, {&none, &places, &axes}, {.error = kUnnamed});
-    if (by_plan.holds && (!by_none.holds || by_plan.rest <= by_none.rest)) {
+    const Judged by_two = judge(table, {&*plan, &doubled, &axes}, {.error = kUnnamed});
+    const double least = std::min({by_plan.rest, by_none.rest, by_two.rest});
+    if (by_plan.holds && by_plan.rest <= least) {
       rotated.push_back(h);
-    } else if (by_none.holds) {
+    } else if (by_none.holds && by_none.rest <= least) {
       still.push_back(h);
+    } else if (by_two.holds && by_two.rest <= least) {
+      twice.push_back(h);
     } else {
       all_known = false;
     }
-    rest += std::min(by_plan.rest, by_none.rest);
+    rest += least;
     Places further = places;
     for (std::vector<double>& list : further.axes) {
       for (double& x : list) x += static_cast<double>(h);
@@ -70,9 +79,11 @@ std::optional<HeadsApart> heads_apart(const Samples& samples, const ChannelPairs
     all_further = all_further && by_further.holds;
     rest_further += by_further.rest;
   }
-  if (all_known && !rotated.empty() && !still.empty()) {
-    return HeadsApart{{PortFact::rotation, formatted("none in heads {}", numbers_of(still)), "once in all heads",
-                       "rotate every head: look at how the kernel's grid counts them"},
+  if (all_known && !rotated.empty() && still.empty() != twice.empty()) {
+    return HeadsApart{{PortFact::rotation,
+                       twice.empty() ? formatted("none in heads {}", numbers_of(still))
+                                     : formatted("twice in heads {}", numbers_of(twice)),
+                       "once in all heads", "rotate every head once: look at how the kernel's grid counts them"},
                       rest};
   }
   if (all_further) {

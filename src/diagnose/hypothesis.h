@@ -44,6 +44,7 @@ struct FrequencyList {
 struct Places {
   std::vector<std::vector<double>> axes;  // [axes][rows]
   std::vector<Change> changes{};
+  bool is_stretch = false;  // those that were expected, times a number that was measured and is not round
 };
 
 // The arithmetic of angles, cos and sin. What is float32 here rounds at each step as Hugging Face's code does.

@@ -8,7 +8,8 @@
 #include <utility>
 
 #include "base/formatted.h"
-#include "diagnose/misread_yarn.h"
+#include "diagnose/misread/misread_length.h"
+#include "diagnose/misread/misread_yarn.h"
 
 namespace posenc::inline v0_2::port {
 namespace {
@@ -177,22 +178,6 @@ void add_other_end(std::vector<FrequencyList>& out, const FrequencyList& plan, c
   if (list) out.push_back(std::move(*list));
 }
 
-// base^(-2p/width) for as many pairs as the rope has, whatever width the exponent is made with.
-std::optional<FrequencyList> other_width(const Rope& rope, std::int64_t width, const ChannelPairs& pairs,
-                                         std::string found) {
-  Rope other = rope;
-  other.dim = width;
-  other.head_dim = std::max(rope.head_dim, width + rope.first_channel);
-  other.axes = {};
-  other.axis_frequencies = AxisFrequencies::shared;
-  if (check(other)) return {};
-  std::vector<double> inv_freq = frequencies(other).inv_freq;
-  inv_freq.resize(static_cast<std::size_t>(rope.pairs()), 0.0);
-  return FrequencyList{.inv_freq = over_pairs(inv_freq, rope, pairs),
-                       .changes = {{PortFact::dim, std::move(found), formatted("{}", rope.dim),
-                                    formatted("divide the exponent 2p by {}", rope.dim)}}};
-}
-
 void add_widths(std::vector<FrequencyList>& out, const Rope& rope, const ChannelPairs& pairs) {
   if (!std::holds_alternative<std::monostate>(rope.scaling)) return;
   std::vector<std::int64_t> widths{rope.head_dim, 2 * rope.dim, rope.dim / 2, rope.dim - 2, 2 * rope.head_dim};
@@ -200,10 +185,14 @@ void add_widths(std::vector<FrequencyList>& out, const Rope& rope, const Channel
     if (width == rope.dim || width < 2 || width % 2 != 0) continue;
     // Of as many channels as rotate it is another width, which add_dims() tries.
     if (pairs.in == Pairing::half && width == pairs.dim) continue;
-    if (auto list = other_width(rope, width, pairs, formatted("exponents over {} channels", width))) {
-      out.push_back(std::move(*list));
-    }
+    out.push_back({.inv_freq = over_pairs(exponents_over(rope, static_cast<double>(width)), rope, pairs),
+                   .changes = {width_change(rope, width)}});
   }
+  std::vector<double> half_a_step = exponents_over(rope, static_cast<double>(rope.dim));
+  for (double& f : half_a_step) f *= std::pow(rope.base, -1.0 / static_cast<double>(rope.dim));
+  out.push_back({.inv_freq = over_pairs(half_a_step, rope, pairs),
+                 .changes = {{PortFact::scaling, "exponents (2p + 1)/dim", "exponents 2p/dim",
+                              "take the even numbers from 0 on in base^(-2p/dim)"}}});
   out.push_back({.inv_freq = over_pairs(std::vector<double>(static_cast<std::size_t>(rope.pairs()), 1.0), rope, pairs),
                  .changes = {{PortFact::dim, "exponents that are 0: each pair turns by 1 radian a position",
                               formatted("exponents over {} channels", rope.dim),
@@ -213,7 +202,10 @@ void add_widths(std::vector<FrequencyList>& out, const Rope& rope, const Channel
 // The rotation of as many channels as there are, with exponents over them: partial rotation ignored, or another part.
 void add_dims(std::vector<FrequencyList>& out, const Rope& rope, std::optional<std::int64_t> length,
               const ChannelPairs& pairs) {
-  for (const std::int64_t dim : {pairs.dim, rope.head_dim, rope.head_dim / 2, rope.head_dim / 4, rope.dim / 2}) {
+  std::vector<std::int64_t> dims{pairs.dim, rope.head_dim, rope.head_dim / 2, rope.head_dim / 4, rope.dim / 2};
+  // Half-split pairs show by themselves how many channels rotate.
+  if (pairs.in == Pairing::interleaved) dims.insert(dims.end(), {rope.dim - 2, rope.dim + 2});
+  for (const std::int64_t dim : dims) {
     Rope other = rope;
     other.dim = dim / 2 * 2;
     other.pairing = pairs.in;
@@ -399,6 +391,23 @@ Change base_change(double found, double expected) {
           formatted("rope_theta is {}: read it, do not take a default", number_words(expected))};
 }
 
+std::vector<double> exponents_over(const Rope& rope, double width) {
+  std::vector<double> out;
+  for (std::int64_t p = 0; p < rope.pairs(); ++p)
+    out.push_back(std::pow(rope.base, -2 * static_cast<double>(p) / width));
+  return out;
+}
+
+Change width_change(const Rope& rope, std::int64_t width) {
+  Change out{PortFact::dim, formatted("exponents over {} channels", width), formatted("{}", rope.dim),
+             formatted("divide the exponent 2p by {}", rope.dim)};
+  if (width == rope.dim - 2) {
+    out.found += formatted(": from 0 to 1 with both ends, as linspace(0, 1, {}) has them", rope.pairs());
+    out.mend += ": the last pair has less than 1";
+  }
+  return out;
+}
+
 Change scaling_change(const Scaling& found, const Scaling& expected) {
   const bool none = std::holds_alternative<std::monostate>(expected);
   return {PortFact::scaling, describe(found), describe(expected),
@@ -463,6 +472,7 @@ std::vector<FrequencyList> tried_frequencies(const Rope& rope, std::optional<std
   add_orders(out, *own, rope, pairs);
   add_half(out, *own, rope, pairs);
   add_misread_rules(out, *own, rope, pairs);
+  for (FrequencyList& list : misread_length(rope, length, pairs)) out.push_back(std::move(list));
   add_cached(out, *own, rope, pairs);
   add_axis_frequencies(out, rope, length, pairs);
   if (std::holds_alternative<std::monostate>(rope.scaling)) return out;

@@ -33,8 +33,12 @@ std::vector<FrequencyList> tried_frequencies(const Rope& rope, std::optional<std
 // "base 500000"; shortest that reads back.
 std::string number_words(double value);
 
-// What the config says of a base and of a rule.
+// base^(-2p/width) for as many pairs as the rope has, whatever width the exponent is made with.
+std::vector<double> exponents_over(const Rope& rope, double width);
+
+// What the config says of a base, of the width of its exponents and of a rule.
 Change base_change(double found, double expected);
+Change width_change(const Rope& rope, std::int64_t width);
 Change scaling_change(const Scaling& found, const Scaling& expected);
 
 }  // namespace posenc::inline v0_2::port

@@ -60,12 +60,13 @@ Explanation on_rows(const Explanation& e, const std::vector<std::size_t>& rows) 
   return out;
 }
 
-bool same_numbers(const MeasuredTable& table, const Explanation& a, const Explanation& b) {
+// `roundings`: of the tensor, that the numbers may be apart.
+bool same_numbers(const MeasuredTable& table, const Explanation& a, const Explanation& b, double roundings = 1.0) {
   const auto za = predicted(table, hypothesis_of(a, a.steps));
   const auto zb = predicted(table, hypothesis_of(b, b.steps));
   for (std::size_t i = 0; i < za.size(); ++i) {
     // Doubles make 1e-12 of angles up to 2^13; and what rounding loses is not there.
-    if (std::abs(za[i] - zb[i]) > std::max(1e-9, table.after_unit * std::abs(za[i]))) return false;
+    if (std::abs(za[i] - zb[i]) > std::max(1e-9, roundings * table.after_unit * std::abs(za[i]))) return false;
   }
   return true;
 }
@@ -110,6 +111,23 @@ bool is_supported(const MeasuredTable& table, const Explanation& e, const Explan
     most = std::max(most, gain);
   }
   return all - most > 2 * level_of(static_cast<double>(table.pairs));
+}
+
+// All angles times a number that was measured is no rival of the list that makes the same numbers, up to the error of
+// what was measured.
+void drop_known_stretches(const MeasuredTable& some, const std::vector<std::size_t>& rows,
+                          std::vector<Explanation>& found) {
+  constexpr double kOfMeasured = 16.0;
+  const auto is_list = [](const Explanation& e) { return e.places.changes.empty() && !e.first_row; };
+  std::vector<char> is_known;
+  for (const Explanation& one : found) {
+    is_known.push_back(one.places.is_stretch && std::ranges::any_of(found, [&](const Explanation& other) {
+                         return is_list(other) &&
+                                same_numbers(some, on_rows(one, rows), on_rows(other, rows), kOfMeasured);
+                       }));
+  }
+  std::size_t at = 0;
+  std::erase_if(found, [&](const Explanation&) { return is_known[at++] != 0; });
 }
 
 std::size_t assumptions(const Explanation& e) { return e.changes.size() + (e.steps == Steps::exact ? 0U : 1U); }
@@ -186,7 +204,7 @@ Explained weighed(const MeasuredTable& table, std::vector<Explanation> found, co
     }
     return !judge(some, hypothesis_of(few, weight_of(some, few).steps), {.error = kUnnamed}).holds;
   });
-  if (found.empty()) return out;
+  drop_known_stretches(some, rows, found);
   const std::size_t fewest = assumptions(*std::ranges::min_element(found, {}, assumptions));
   for (Explanation& e : found) {
     if (assumptions(e) != fewest) continue;

@@ -116,7 +116,8 @@ AttentionNumbers numbers_of(const AttentionPort& port, std::size_t queries, std:
         p[j] = sum > 0 ? p[j] / sum : 0.0;
         p[j] = dtype == DType::f64 ? p[j] : rounded_to(dtype == DType::bf16 ? DType::bf16 : DType::f32, p[j]);
         for (std::size_t c = 0; c < d; ++c) {
-          const double* const v = out.v.data() + (j * port.kv_heads + port.v_head(h)) * d;
+          const std::size_t token = port.v_token ? port.v_token(j) : j;
+          const double* const v = out.v.data() + (token * port.kv_heads + port.v_head(h)) * d;
           double value = v[c];
           if (port.rotates_values) {
             const std::size_t half = d / 2;
@@ -126,7 +127,8 @@ AttentionNumbers numbers_of(const AttentionPort& port, std::size_t queries, std:
             value = c < half ? v[c] * std::cos(angle) - v[c + half] * std::sin(angle)
                              : v[c] * std::cos(angle) + v[c - half] * std::sin(angle);
           }
-          out.out[(i * port.heads + h) * d + c] += rounded_by(port.summed, p[j]) * rounded_by(port.summed, value);
+          const std::size_t row = port.out_by_heads ? h * queries + i : i * port.heads + h;
+          out.out[row * d + c] += rounded_by(port.summed, p[j]) * rounded_by(port.summed, value);
         }
       }
     }

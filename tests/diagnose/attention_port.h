@@ -26,6 +26,8 @@ struct AttentionPort {
   std::vector<double> sinks{};
   std::function<std::size_t(std::size_t h)> k_head{}, v_head{};
   bool rotates_values = false;
+  std::function<std::size_t(std::size_t j)> v_token{};  // whose value it is; else j's own
+  bool out_by_heads = false;                            // the output as [heads, queries, channels]
   bool rounds_scores = false;                  // to the dtype of the tensors, as a kernel without float32 sums does
   bool rounds_steps = false;                   // the product, the scaled one and the biased one too
   std::optional<DType> inside{};               // what these round to instead

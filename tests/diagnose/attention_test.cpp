@@ -168,6 +168,8 @@ TEST(diagnose_attention, names_formats_inside_and_what_it_measures) {
       {"inside: every step of scores in float16", "scores in float16"},
       {"inside: all in bfloat16", "queries and keys, scores, weights, values in bfloat16"},
       {"KV heads one group further", "of heads 0, 1, ..: 1, 1, 1, 1, 0, 0, 0, 0"},
+      {"values rolled by one token", "rolled by one: those of the token before, the first has the last one's"},
+      {"the output not transposed", "[heads, tokens, channels] read as [tokens, heads, channels]"},
       {"values half as large", "multiplied by 0.5"},
       {"sequences of 12 keys packed", "sequences of their own start at 0, 12, 24, 36: keys before are hidden"},
       {"a window of 9 and the first 4 keys", "9 tokens, and keys before 4 always"}};
@@ -210,6 +212,74 @@ TEST(diagnose_attention, names_alibi_that_was_made_in_bfloat16) {
       EXPECT_EQ(d.findings.front().found, "slopes times places in bfloat16") << dumped.name << describe(d);
     }
   }
+}
+
+// Large scores in bfloat16, of which the most that roundings may do is 3 to 20 times what they are likely to.
+TEST(diagnose_attention, takes_no_more_than_roundings_are_likely_to_leave_for_the_plan) {
+  PortedLayer of = ported_layers().at(0);
+  of.layer.softmax_scale *= 4;
+  of.port.scale *= 4;
+  const auto wobble = [](double x) { return std::fmod(std::fabs(x), 11) / 5 - 1; };
+  const std::map<std::string, std::function<void(AttentionPort&)>> ports{
+      {"right", [](AttentionPort&) {}},
+      {"right, every step rounded", [](AttentionPort& p) { p.rounds_scores = p.rounds_steps = true; }},
+      {"a bias of 0.02 of the distance",
+       [](AttentionPort& p) { p.bias = [](std::size_t, double i, double j) { return -0.02 * (i - j); }; }},
+      {"a number for each key",
+       [&](AttentionPort& p) { p.bias = [&](std::size_t, double, double j) { return 0.1 * wobble(7 * j); }; }},
+      {"a number for each score", [&](AttentionPort& p) {
+         p.bias = [&](std::size_t h, double i, double j) {
+           return 0.3 * wobble(7 * i + 5 * j + 3 * static_cast<double>(h));
+         };
+       }}};
+  for (const auto& [name, spoil] : ports) {
+    AttentionPort port = of.port;
+    spoil(port);
+    const AttentionNumbers n = numbers_of(port, 40, 40, DType::bf16, 17);
+    for (const std::size_t at : {0, 2}) {
+      const AttentionDiagnosis d = diagnose_attention(args_of(of, n, kDumped[at], {}));
+      if (name.starts_with("right")) {
+        EXPECT_EQ(d.verdict, PortVerdict::as_the_plan) << name << ", " << kDumped[at].name << describe(d);
+        continue;
+      }
+      EXPECT_NE(d.verdict, PortVerdict::as_the_plan) << name << ", " << kDumped[at].name << describe(d);
+      EXPECT_TRUE(d.verdict != PortVerdict::cannot_tell || !d.dump.empty()) << name;
+    }
+  }
+}
+
+// Of 12 heads the first 12 slopes of 16: slopes of two other rules leave less than the plan, but more than roundings.
+TEST(diagnose_attention, names_nothing_that_leaves_more_than_roundings_are_likely_to) {
+  PortedLayer of = ported_layers().at(3);
+  of.layer.heads = of.layer.kv_heads = 12;
+  of.layer.score = {Alibi{.heads = 12}};
+  of.port.heads = of.port.kv_heads = 12;
+  AttentionPort port = of.port;
+  port.bias = [](std::size_t h, double i, double j) { return -std::exp2(-0.5 * static_cast<double>(h + 1)) * (i - j); };
+  const AttentionNumbers n = numbers_of(port, 40, 40, DType::bf16, 19);
+  for (const std::size_t at : {0, 2}) {
+    const AttentionDiagnosis d = diagnose_attention(args_of(of, n, kDumped[at], {}));
+    ASSERT_EQ(d.findings.size(), 1U) << kDumped[at].name << describe(d);
+    EXPECT_TRUE(d.findings.front().found.starts_with("others: 0.7")) << kDumped[at].name << describe(d);
+  }
+}
+
+// Two fitted forms of one number, and a mask that dumped scores show not to be: one is said.
+TEST(diagnose_attention, lists_no_rivals_that_the_dump_excludes) {
+  const PortedLayer of = ported_layers().at(0);
+  const auto found = [&](auto spoil, const Dumped& dumped) {
+    AttentionPort port = of.port;
+    spoil(port);
+    const AttentionNumbers n = numbers_of(port, 40, 40, DType::bf16, 23);
+    std::vector<std::string> out;
+    for (const PortFinding& f : diagnose_attention(args_of(of, n, dumped, {})).findings) out.push_back(f.found);
+    return out;
+  };
+  const auto halved = found([](AttentionPort& p) { p.scale *= 0.53; }, kDumped[4]);
+  ASSERT_EQ(halved.size(), 1U);
+  EXPECT_EQ(halved.front().find(" but of "), std::string::npos) << halved.front();
+  const auto open = found([](AttentionPort& p) { p.seen = [](double, double) { return true; }; }, kDumped[1]);
+  EXPECT_EQ(open, std::vector<std::string>{"none: queries see later keys"});
 }
 
 // A fault of as much as roundings do, in two queries alone, is none of them.

@@ -176,6 +176,42 @@ TEST(diagnose, names_exchanged_betas_and_exponents_of_0) {
   EXPECT_EQ(seen, 2U);
 }
 
+// In words that mend it, and nothing else beside it.
+TEST(diagnose, names_lengths_exponents_and_heads_as_what_they_are) {
+  const std::map<std::string, std::pair<std::string, std::string>> of{
+      {"exponents from 0 to 1, both ends", {"llama-2", "linspace(0, 1, 64)"}},
+      {"exponents of odd numbers", {"llama-2", "exponents (2p + 1)/dim"}},
+      {"exponents that start at pair 1", {"llama-2", "exponents that start at pair 1"}},
+      {"two channels more, interleaved", {"glm-4", "66"}},
+      {"dynamic, of a longer length", {"llama-dynamic", "at length 16384"}},
+      {"dynamic, of a length that is not round", {"llama-dynamic", "at length 2777"}},
+      {"dynamic, nothing taken off", {"llama-dynamic", "the factor - 1 not taken off"}},
+      {"dynamic, without the exponent", {"llama-dynamic", "without the exponent"}},
+      {"twice in half of the heads", {"llama-2", "twice in heads 2, 3"}}};
+  std::size_t seen = 0;
+  for (const Fault& fault : faults()) {
+    const auto at = of.find(fault.name);
+    if (at == of.end()) continue;
+    for (const PortedPlan& plan : ported_plans()) {
+      if (plan.name != at->second.first) continue;
+      std::mt19937_64 random(3);
+      const Tensor before = random_tensor({1, 48, 4, plan.channels}, DType::f32, random);
+      const std::optional<Tensor> after = fault.make(plan, before, random);
+      ASSERT_TRUE(after);
+      const Bytes x = bytes_of(before);
+      const Bytes y = bytes_of(*after);
+      const Diagnosis d = diagnose(
+          {.before = x.view, .after = y.view, .rotate = &plan.rotate, .plan = &plan.plan, .start = fault.start});
+      EXPECT_EQ(outcome(fault, d), Outcome::named) << fault.name << "\n" << describe(d);
+      ASSERT_EQ(d.findings.size(), 1U) << fault.name << "\n" << describe(d);
+      EXPECT_NE(d.findings.front().found.find(at->second.second), std::string::npos) << fault.name << "\n"
+                                                                                     << describe(d);
+      ++seen;
+    }
+  }
+  EXPECT_EQ(seen, of.size());
+}
+
 // Keys with large biases, as KIVI stores them by channel in 4 bits: what that leaves is no fault of the rotation.
 TEST(diagnose, cannot_tell_of_keys_that_were_stored_in_few_levels) {
   const std::vector<Fault> all = faults();

@@ -178,6 +178,15 @@ std::vector<AttentionFault> measured_attention() {
     p.k_head = p.v_head = [own, kv = p.kv_heads](Places h) { return (own(h) + 1) % kv; };
     return p.kv_heads > 1 && p.kv_heads < p.heads;
   }));
+  out.push_back(found_in_part("values rolled by one token", PortFact::value, [](P& p, const L&, Places, Places keys) {
+    p.v_token = [keys](Places j) { return (j + keys - 1) % keys; };
+    return keys > 2;
+  }));
+  out.push_back(
+      found_in_part("the output not transposed", PortFact::layout, [](P& p, const L&, Places queries, Places) {
+        p.out_by_heads = true;
+        return queries > 1;
+      }));
   out.push_back(found_in_part("values half as large", PortFact::value, [](P& p, const L&, Places, Places) {
     p.summed = [](double x) { return std::sqrt(0.5) * x; };
     return true;

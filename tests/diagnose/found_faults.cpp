@@ -117,6 +117,80 @@ std::vector<Fault> missed_faults() {
   return out;
 }
 
+// What was called another base, or nothing known, by a tool that does not look for it.
+std::vector<Fault> misnamed_faults() {
+  std::vector<Fault> out;
+  const auto with_frequencies = [&out](const std::string& name, const std::vector<PortFact>& facts, auto of) {
+    out.push_back(
+        found(name, facts, 0, [of](Port port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+          std::vector<double> f = of(rope(plan.rotate), plan);
+          if (f.empty()) return {};
+          port.inv_freq = std::move(f);
+          return rotated(port, before);
+        }));
+  };
+  const auto is_plain = [](const Rope& rope, const PortedPlan& plan) {
+    return rope.scaling == Scaling{} && plan.axes == 1;
+  };
+  const auto with_exponents = [&](const std::string& name, PortFact fact, auto of_pair) {
+    with_frequencies(name, {fact}, [is_plain, of_pair](const Rope& rope, const PortedPlan& plan) {
+      std::vector<double> f;
+      for (std::int64_t p = 0; is_plain(rope, plan) && p < rope.dim / 2; ++p) {
+        f.push_back(std::pow(rope.base, -of_pair(static_cast<double>(p), static_cast<double>(rope.dim))));
+      }
+      return f;
+    });
+  };
+  with_exponents("exponents from 0 to 1, both ends", PortFact::dim,
+                 [](double p, double dim) { return p / (dim / 2 - 1); });
+  with_exponents("exponents of odd numbers", PortFact::scaling,
+                 [](double p, double dim) { return (2 * p + 1) / dim; });
+  with_exponents("exponents that start at pair 1", PortFact::scaling,
+                 [](double p, double dim) { return 2 * (p + 1) / dim; });
+  with_frequencies(
+      "two channels more, interleaved", {PortFact::dim}, [is_plain](const Rope& rope, const PortedPlan& plan) {
+        const bool fits = rope.pairing == Pairing::interleaved && rope.dim + 2 <= rope.head_dim;
+        return fits && is_plain(rope, plan) ? plain_frequencies(rope.base, static_cast<std::size_t>(rope.dim) + 2)
+                                            : std::vector<double>{};
+      });
+  // Bases of dynamic NTK; the plan's is base (s L / M - (s - 1))^(d / (d - 2)).
+  const auto with_base = [&](const std::string& name, auto base_of) {
+    with_frequencies(name, {PortFact::scaling}, [base_of](const Rope& rope, const PortedPlan& plan) {
+      const auto* const rule = std::get_if<DynamicScaling>(&rope.scaling);
+      if (rule == nullptr) return std::vector<double>{};
+      const double ratio = static_cast<double>(*plan.plan.length) / static_cast<double>(rule->max_position_embeddings);
+      const auto dim = static_cast<double>(rope.dim);
+      return plain_frequencies(rope.base * base_of(rule->factor, ratio, dim / (dim - 2)),
+                               static_cast<std::size_t>(rope.dim));
+    });
+  };
+  with_base("dynamic, of a longer length", [](double factor, double ratio, double exponent) {
+    return std::pow(factor * 4 * ratio - (factor - 1), exponent);
+  });
+  with_base("dynamic, of a length that is not round", [](double factor, double ratio, double exponent) {
+    return std::pow(factor * (2777.0 / 4096) * ratio - (factor - 1), exponent);
+  });
+  with_base("dynamic, nothing taken off",
+            [](double factor, double ratio, double exponent) { return std::pow(factor * ratio, exponent); });
+  with_base("dynamic, without the exponent",
+            [](double factor, double ratio, double) { return factor * ratio - (factor - 1); });
+  out.push_back(found("twice in half of the heads", {PortFact::rotation}, 500,
+                      [](const Port& port, const PortedPlan& plan, const Tensor& before) -> std::optional<Tensor> {
+                        if (plan.axes > 1 || before.sizes.heads < 2) return {};
+                        Tensor after = rotated(port, before);
+                        const Tensor again = rotated(port, after);
+                        for (std::size_t h = before.sizes.heads / 2; h < before.sizes.heads; ++h) {
+                          for (std::size_t t = 0; t < before.sizes.tokens; ++t) {
+                            for (std::size_t c = 0; c < before.sizes.channels; ++c) {
+                              after.at(0, h, t, c) = again.at(0, h, t, c);
+                            }
+                          }
+                        }
+                        return after;
+                      }));
+  return out;
+}
+
 }  // namespace
 
 std::vector<Fault> found_faults() {
@@ -276,6 +350,7 @@ std::vector<Fault> found_faults() {
     out.back().right = true;
   }
   for (Fault& fault : missed_faults()) out.push_back(std::move(fault));
+  for (Fault& fault : misnamed_faults()) out.push_back(std::move(fault));
   return out;
 }
 

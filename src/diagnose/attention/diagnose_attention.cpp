@@ -91,6 +91,7 @@ Change unknown_change(const Stage& stage) {
 struct Weighed {
   const AttentionTried* tried;
   Left left;
+  bool is_likely = true;  // no more is left than roundings are likely to leave
 };
 
 // Alternatives that the dump does not tell from the plan, and facts of which all are told apart.
@@ -220,7 +221,7 @@ Inside in_short_format(const StageJudge& judge, const Stage& stage, const std::v
       if (one->left.rest > kAsGood * least) continue;
       if (!is_plan && (one->left.rest * kBetter > stage.energy || one->left.rest * kBetter > plan.left.rest)) continue;
       if (kSpared * std::ranges::count(one->left.rows, 0) > std::ssize(one->left.rows)) continue;
-      if (!judge.unlikely_queries(stage, *one->tried, one->left, format.unit).empty()) continue;
+      if (!judge.unlikely(stage, *one->tried, one->left, format.unit).nowhere()) continue;
       likely.push_back(one);
       if (is_plan) break;
     }
@@ -297,19 +298,25 @@ bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<
     out.allowed = share(plan.allowed, stage.energy);
   }
   if (reads_mask) judge_mask(stage, tried, layer.mask, dumped, plan, out);
+  const bool is_exact = plan.rest <= 1e-6 * plan.allowed;
+  // What float32 loses hides no number that matters: a thousandth of the amplitude.
+  const bool is_loose = !is_exact && plan.allowed > 1e-6 * stage.energy;
   std::vector<const Weighed*> held;
+  const auto hold = [&](Weighed& one) {
+    if (!explains(one.left, plan, stage)) return;
+    one.is_likely = !is_loose || judge.unlikely(stage, *one.tried, one.left).nowhere();
+    held.push_back(&one);
+  };
   for (std::size_t n = 1; n < all.size(); ++n) {
-    if (reads_mask && all[n].tried->of_mask) continue;
-    if (explains(all[n].left, plan, stage)) held.push_back(&all[n]);
+    if (!reads_mask || !all[n].tried->of_mask) hold(all[n]);
   }
   const auto sort = [&] { std::ranges::sort(held, {}, [](const Weighed* of) { return of->left.rest; }); };
   sort();
-  const bool is_exact = plan.rest <= 1e-6 * plan.allowed;
   const auto is_better = [&](double by) {
     return !held.empty() && !is_exact && held.front()->left.rest * by < plan.rest;
   };
-  // What is measured comes after what is known. Where the plan holds only since short formats allow so much, a number
-  // or a bound that leaves far less speaks against it.
+  // What is measured comes after what is known, unless all of that leaves more than is likely. Where the plan holds
+  // only since short formats allow so much, a number or a bound that leaves far less speaks against it.
   std::deque<AttentionTried> measured;
   std::deque<Weighed> of_measured;
   // Numbers that are fitted to as few rows of numbers leave less of any rounding.
@@ -320,23 +327,22 @@ bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<
     for (AttentionTried& one : more) {
       measured.push_back(std::move(one));
       of_measured.push_back({&measured.back(), judge.left(stage, measured.back())});
-      const Weighed& last = of_measured.back();
-      if (plan.holds() && is_overfitted(*last.tried)) continue;
-      if (explains(last.left, plan, stage)) held.push_back(&last);
+      Weighed& last = of_measured.back();
+      if (!plan.holds() || !is_overfitted(*last.tried)) hold(last);
     }
     sort();
   };
-  // What float32 loses hides no number that matters: a thousandth of the amplitude.
-  const bool is_loose = !is_exact && plan.allowed > 1e-6 * stage.energy;
+  const auto is_open = [&] { return std::ranges::none_of(held, &Weighed::is_likely); };
   if (!plan.holds() || is_loose) {
-    if (held.empty()) measure(measured_masks(stage, tried.front(), layer.mask, dumped));
-    if (held.empty() && !plan.holds()) measure(port::measured_heads(judge, args, dumped, stage, tried.front()));
-    if (held.empty() && !plan.holds()) measure(port::measured_biases(args, dumped, stage, tried.front()));
-    if (held.empty()) measure(port::fitted_numbers(judge, layer, dumped, stage, tried.front()));
-    if (held.empty() && !plan.holds()) {
+    if (is_open()) measure(measured_masks(stage, tried.front(), layer.mask, dumped));
+    if (is_open() && !plan.holds()) measure(port::measured_heads(judge, args, dumped, stage, tried.front()));
+    if (is_open() && !plan.holds()) measure(port::measured_biases(args, dumped, stage, tried.front()));
+    if (is_open()) measure(port::fitted_numbers(judge, layer, dumped, stage, tried.front()));
+    if (is_open() && !plan.holds()) {
       measure(port::flipped_keys(judge, layer.mask, dumped, stage, tried.front()));
     }
   }
+  if (!is_open()) std::erase_if(held, [](const Weighed* one) { return !one->is_likely; });
   if (plan.holds() && !is_better(kBetter)) {
     if (is_better(kAsGood)) {
       const Change& other = *held.front()->tried->change;
@@ -344,17 +350,16 @@ bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<
                                         name(other.fact), other.found, whole(stage.stage)));
       return false;
     }
-    if (is_loose && !plan.likely) {
+    const port::Unlikely unlikely = is_loose ? judge.unlikely(stage, tried.front(), plan) : port::Unlikely{};
+    if (is_loose && (!plan.likely || (unlikely.in_sum && unlikely.queries.empty()))) {
       out.undecided.push_back(
           formatted("the plan leaves {:.2g} % of the {}, in some heads more than rounding to as few bits is "
                     "likely to",
                     100 * share(plan.rest, stage.energy), whole(stage.stage)));
       return false;
     }
-    const std::vector<std::size_t> unlikely =
-        is_loose ? judge.unlikely_queries(stage, tried.front(), plan) : std::vector<std::size_t>{};
-    if (!unlikely.empty()) {
-      out.undecided.push_back(unlikely_words(unlikely, dumped, stage));
+    if (!unlikely.nowhere()) {
+      out.undecided.push_back(unlikely_words(unlikely.queries, dumped, stage));
       return false;
     }
     add_confirmed(all, stage, dumped, out);
@@ -402,10 +407,20 @@ bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<
         finding_of(unknown_change(stage), dumped, plan, plan.rest, 1.0 - port::kFalseAlarm, stage.energy));
     return true;
   }
-  const double confidence = (1.0 - port::kFalseAlarm) / static_cast<double>(named.size());
+  // One number for all is less than one for each.
+  const auto is_simpler = [&](const Weighed* one, const Weighed* than) {
+    return one->tried->change->fact == than->tried->change->fact && one->tried->fitted < than->tried->fitted;
+  };
+  const std::vector<const Weighed*> as_good = named;
+  std::erase_if(named, [&](const Weighed* one) {
+    return std::ranges::any_of(as_good, [&](const Weighed* other) { return is_simpler(other, one); });
+  });
+  const double sure = named.front()->is_likely ? 1.0 - port::kFalseAlarm : 0.5;
   for (std::size_t n = 0; n < std::min(named.size(), kTold); ++n) {
+    Change change = *named[n]->tried->change;
+    if (!named[n]->is_likely) change.found += ", and something else";
     out.findings.push_back(
-        finding_of(*named[n]->tried->change, dumped, plan, named[n]->left.rest, confidence, stage.energy));
+        finding_of(change, dumped, plan, named[n]->left.rest, sure / static_cast<double>(named.size()), stage.energy));
   }
   if (first) out.unexplained = share(named.front()->left.rest, stage.energy);
   if (named.size() > kNamedTogether && !agree(named)) {

@@ -223,6 +223,7 @@ DumpedAttention dumped_attention(const AttentionDumpArgs& args) {
   };
   for (const std::int64_t i : queries) out.q_order.push_back(order_of(i));
   out.last_order = order_of(q.tokens - 1);
+  out.rotates = !args.rotated && !layer.rotate.empty();
   const std::int64_t b = args.sequence;
   out.q = taken(args.q, b, queries, "q");
   out.k = taken(args.k, b, keys, "k");

@@ -29,6 +29,7 @@ struct DumpedAttention {
   bool masked = false;          // scores hide keys
   bool k_in_turn = false;       // k's heads were KV heads repeated in turn: 0, 1, 0, 1
   bool v_in_turn = false;
+  bool rotates = false;  // queries and keys were dumped before their rotation
   // Half of the distance between 1 and the next number of the coarsest of q, k and v; and of the others.
   double unit = 0.0;
   double scores_unit = 0.0, weights_unit = 0.0, out_unit = 0.0;

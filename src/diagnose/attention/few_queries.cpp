@@ -33,7 +33,8 @@ Few these_queries(const DumpedAttention& dumped, const AttentionTried& plan, con
   DumpedAttention& few = out.dumped;
   few.queries = queries.size();
   few.q = rows_of(dumped.q, queries, dumped.queries, dumped.heads * dumped.head_dim, 1);
-  few.out = rows_of(dumped.out, queries, dumped.queries, dumped.heads * dumped.value_dim, 1);
+  few.out = plan.out_by_heads ? rows_of(dumped.out, queries, dumped.queries, dumped.value_dim, dumped.heads)
+                              : rows_of(dumped.out, queries, dumped.queries, dumped.heads * dumped.value_dim, 1);
   few.scores = rows_of(dumped.scores, queries, dumped.queries, dumped.keys, dumped.heads);
   few.weights = rows_of(dumped.weights, queries, dumped.queries, dumped.keys, dumped.heads);
   few.given.clear();

@@ -71,7 +71,7 @@ std::vector<AttentionTried> flipped_keys(const StageJudge& judge, const Mask& ma
     tried.fitted = failing;
     tried = changed(std::move(tried), std::move(change), AttentionStage::weights);
     const Left left = judge.left(stage, tried);
-    if (left.holds() && std::ranges::count(left.rows, 1) == 0 && judge.unlikely_queries(stage, tried, left).empty()) {
+    if (left.holds() && std::ranges::count(left.rows, 1) == 0 && judge.unlikely(stage, tried, left).nowhere()) {
       out.push_back(std::move(tried));
     }
   }

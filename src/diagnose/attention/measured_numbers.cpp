@@ -101,6 +101,12 @@ double least_number(const Few& few, const Stage& stage, double scale, double nea
       .front();
 }
 
+std::vector<double> rests_of_heads(const Left& left, const DumpedAttention& dumped) {
+  std::vector<double> sums(dumped.heads, 0.0);
+  for (std::size_t n = 0; n < left.rests.size(); ++n) sums[n / dumped.queries] += left.rests[n];
+  return sums;
+}
+
 // Cells of a stage as scores: of weights their logarithms, which a number of each query is added to.
 template <typename Act>
 void each_score(const DumpedAttention& dumped, const Stage& stage, const AttentionTried& plan, std::size_t h,
@@ -268,10 +274,7 @@ std::vector<AttentionTried> searched_scales(const StageJudge& judge, const Layer
   const std::vector<double> times = least_numbers(dumped.heads, 1.0, [&](const std::vector<double>& numbers) {
     const AttentionTried tried =
         with_times(layer, few.dumped, few.plan, 0, "", [&](std::size_t h, std::size_t) { return numbers[h]; });
-    const Left left = of_few.left(stage, tried);
-    std::vector<double> sums(dumped.heads, 0.0);
-    for (std::size_t n = 0; n < left.rests.size(); ++n) sums[n / few.dumped.queries] += left.rests[n];
-    return sums;
+    return rests_of_heads(of_few.left(stage, tried), few.dumped);
   });
   if (std::ranges::any_of(times, [&](double x) { return std::fabs(x - 1) > near; })) {
     out.push_back(with_times(layer, dumped, plan, times.size(),
@@ -291,7 +294,8 @@ std::vector<AttentionTried> searched_scales(const StageJudge& judge, const Layer
   if (std::fabs(one - 1) <= near) return out;
   std::vector<double> of_queries(rows.size(), 1.0);
   for (const std::size_t i : failing) of_queries[i] = one;
-  out.push_back(with_times(layer, dumped, plan, 1,
+  // A number, and which queries have it.
+  out.push_back(with_times(layer, dumped, plan, 2,
                            formatted("queries: {}", times_words(of_queries, dumped.q_order, near)),
                            [&](std::size_t, std::size_t i) { return of_queries[i]; }));
   return out;
@@ -367,24 +371,38 @@ std::optional<AttentionTried> fitted_sinks(const LayerPlan& layer, const DumpedA
   return out;
 }
 
+// By least squares; of outputs, searched on a few queries.
 std::optional<AttentionTried> fitted_slopes(const LayerPlan& layer, const DumpedAttention& dumped, const Stage& stage,
-                                            const AttentionTried& plan) {
+                                            const AttentionTried& plan, const Few& few) {
   const bool alibi = layer.score.size() == 1 && std::holds_alternative<Alibi>(layer.score.front());
-  if (!alibi || plan.cap || stage.before || stage.stage == AttentionStage::out) return {};
-  AttentionTried out = plan;
-  Scores bias(plan.bias->size());
-  std::vector<double> slopes;
-  const auto back = [&](std::size_t, std::size_t i, std::size_t j) {
-    return static_cast<double>(dumped.q_order[i] - dumped.k_order[j]);
+  if (!alibi || plan.cap || stage.before) return {};
+  const auto back_in = [](const DumpedAttention& of) {
+    return
+        [&of](std::size_t, std::size_t i, std::size_t j) { return static_cast<double>(of.q_order[i] - of.k_order[j]); };
   };
-  for (std::size_t h = 0; h < dumped.heads; ++h) {
-    slopes.push_back(-slope_of(dumped, stage, plan, {h, h + 1, 0, dumped.queries}, back,
-                               [&](std::size_t cell) { return plan.content_times * (*plan.content)[cell]; }));
-    for (std::size_t i = 0; i < dumped.queries; ++i) {
-      for (std::size_t j = 0; j < dumped.keys; ++j) bias[dumped.at(h, i, j)] = -slopes.back() * back(0, i, j);
+  const auto with = [&](const DumpedAttention& of, AttentionTried tried, const std::vector<double>& slopes) {
+    Scores bias(tried.bias->size());
+    for (std::size_t n = 0; n < bias.size(); ++n) {
+      const std::size_t row = n / of.keys;
+      bias[n] = -slopes[row / of.queries] * back_in(of)(0, row % of.queries, n % of.keys);
+    }
+    tried.bias = kept(std::move(bias));
+    return tried;
+  };
+  std::vector<double> slopes;
+  if (stage.stage == AttentionStage::out) {
+    const StageJudge judge(few.dumped, layer.softmax_scale);
+    // 2^-4: the middle of the slopes.
+    slopes = least_numbers(dumped.heads, 0x1p-4, [&](const std::vector<double>& numbers) {
+      return rests_of_heads(judge.left(stage, with(few.dumped, few.plan, numbers)), few.dumped);
+    });
+  } else {
+    for (std::size_t h = 0; h < dumped.heads; ++h) {
+      slopes.push_back(-slope_of(dumped, stage, plan, {h, h + 1, 0, dumped.queries}, back_in(dumped),
+                                 [&](std::size_t cell) { return plan.content_times * (*plan.content)[cell]; }));
     }
   }
-  out.bias = std::make_shared<const Scores>(std::move(bias));
+  AttentionTried out = with(dumped, plan, slopes);
   out.fitted = dumped.heads;
   out.change = Change{PortFact::slopes, formatted("others: {}", list_words(slopes)), "the plan's slopes",
                       "make the slopes of all heads of the layer, and take those of the heads that are here"};
@@ -405,7 +423,7 @@ std::vector<AttentionTried> fitted_numbers(const StageJudge& judge, const LayerP
     add(fitted_scale(layer, dumped, stage, plan, few));
     add(fitted_cap(layer, stage, plan, few));
     add(fitted_sinks(layer, dumped, stage, plan));
-    add(fitted_slopes(layer, dumped, stage, plan));
+    add(fitted_slopes(layer, dumped, stage, plan, few));
     for (AttentionTried& one : fitted_scales(layer, dumped, stage, plan)) out.push_back(std::move(one));
     for (AttentionTried& one : searched_scales(judge, layer, dumped, stage, plan, few)) out.push_back(std::move(one));
   }

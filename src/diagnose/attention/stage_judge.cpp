@@ -59,6 +59,8 @@ double length(const double* x, std::size_t channels) {
 
 }  // namespace
 
+double power_below(double x) { return x == 0 ? 0.0 : std::ldexp(1.0, std::ilogb(x)); }
+
 Scores predicted_scores(const AttentionTried& tried) {
   if (tried.content_times == 1.0) return capped_scores(*tried.content, *tried.bias, tried.cap);
   Scores content = *tried.content;
@@ -78,7 +80,7 @@ std::optional<Seen> shown_by_scores(const DumpedAttention& dumped) {
   return out;
 }
 
-StageJudge::StageJudge(const DumpedAttention& dumped, double scale) : dumped_(dumped) {
+StageJudge::StageJudge(const DumpedAttention& dumped, double scale) : dumped_(dumped), scale_(scale) {
   for (std::size_t n = 0; n < dumped.queries * dumped.heads; ++n) {
     q_length_.push_back(std::fabs(scale) * length(dumped.q.data() + n * dumped.head_dim, dumped.head_dim));
   }
@@ -91,13 +93,24 @@ StageJudge::StageJudge(const DumpedAttention& dumped, double scale) : dumped_(du
   }
   const std::size_t group = std::max<std::size_t>(1, dumped.heads / std::max<std::size_t>(1, dumped.kv_heads));
   scaled_factors_.assign(dumped.heads * dumped.queries * dumped.keys, 0.0);
+  const auto places = [root = std::sqrt(std::fabs(scale))](const std::vector<double>& of) {
+    std::vector<double> out = of;
+    for (double& x : out) x = power_below(root * x);
+    return out;
+  };
+  const std::vector<double> q_places = places(dumped.q);
+  const std::vector<double> k_places = places(dumped.k);
   each_row([&](std::size_t h, std::size_t i) {
-    const double* const q = dumped.q.data() + (i * dumped.heads + h) * dumped.head_dim;
+    const std::size_t of_q = (i * dumped.heads + h) * dumped.head_dim;
     for (std::size_t j = 0; j < dumped.keys; ++j) {
-      const double* const k = dumped.k.data() + (j * dumped.kv_heads + h / group) * dumped.head_dim;
+      const std::size_t of_k = (j * dumped.kv_heads + h / group) * dumped.head_dim;
       double sum = 0.0;
-      for (std::size_t c = 0; c < dumped.head_dim; ++c) sum += q[c] * q[c] * k[c] * k[c];
-      scaled_factors_[dumped.at(h, i, j)] = 2 * scale * scale * sum;
+      for (std::size_t c = 0; c < dumped.head_dim; ++c) {
+        const double q = q_places[of_q + c] * dumped.k[of_k + c];
+        const double k = k_places[of_k + c] * dumped.q[of_q + c];
+        sum += q * q + k * k;
+      }
+      scaled_factors_[dumped.at(h, i, j)] = std::fabs(scale) * sum;
     }
   });
 }
@@ -251,7 +264,8 @@ Left StageJudge::of_out(const AttentionTried& tried, std::optional<AttentionStag
     double allowed = 0.0;
     for (std::size_t c = 0; c < dumped_.value_dim; ++c) {
       const std::size_t n = (i * dumped_.heads + h) * dumped_.value_dim + c;
-      const double d = dumped_.out[n] - (tried.out_in ? rounded_to(*tried.out_in, made[n]) : made[n]);
+      const std::size_t at = tried.out_by_heads ? (h * dumped_.queries + i) * dumped_.value_dim + c : n;
+      const double d = dumped_.out[at] - (tried.out_in ? rounded_to(*tried.out_in, made[n]) : made[n]);
       rest += d * d;
       const double may = error * bound[n] + kStageRoundings * unit * std::fabs(made[n]);
       allowed += may * may;

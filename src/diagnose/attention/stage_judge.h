@@ -20,6 +20,13 @@ struct Left {
   bool holds() const { return rest <= allowed; }
 };
 
+// Where a hypothesis leaves more than roundings are likely to.
+struct Unlikely {
+  std::vector<std::size_t> queries{};
+  bool in_sum = false;  // of all rows, or of a head's
+  bool nowhere() const { return queries.empty() && !in_sum; }
+};
+
 // Numbers of a whole stage for all hypotheses.
 struct Stage {
   AttentionStage stage;
@@ -33,6 +40,9 @@ std::optional<Seen> shown_by_scores(const DumpedAttention& dumped);
 // What float32 rounds, and how often: products, sums, exp and a conversion.
 inline constexpr double kStageUnit = 0x1p-24;
 inline constexpr double kStageRoundings = 4.0;
+
+// The power of two that is next to |x| from below; 0 of 0.
+double power_below(double x);
 
 // Scores of a hypothesis, all keys seen.
 Scores predicted_scores(const AttentionTried& tried);
@@ -48,12 +58,11 @@ class StageJudge {
   Left left(const Stage& stage, const AttentionTried& tried) const;
   // The output of a hypothesis, [queries, heads, value_dim]. `before`: as in Stage.
   std::vector<double> output(const AttentionTried& tried, std::optional<AttentionStage> before) const;
-  // Of what it left, `left`: queries of which roundings, one by one, are not likely to leave as much. Holds where every
-  // score has been rounded to the dtype of the tensors, and closer where other queries show that none was.
+  // Of what it left, `left`: where roundings, one by one, are not likely to leave as much. Holds where every step of
+  // scores has been rounded to the dtype of the tensors, and closer where other queries show that none was.
   // `inside`: half an ulp of 1 of a format that products, scores, weights and values may be in though what was dumped
   // is finer; 0: none.
-  std::vector<std::size_t> unlikely_queries(const Stage& stage, const AttentionTried& tried, const Left& left,
-                                            double inside = 0.0) const;
+  Unlikely unlikely(const Stage& stage, const AttentionTried& tried, const Left& left, double inside = 0.0) const;
 
  private:
   Left of_scores(const AttentionTried& tried) const;
@@ -63,6 +72,7 @@ class StageJudge {
   Scores rounded_weights(Scores weights, const AttentionTried& tried) const;
   // What values are multiplied with.
   Scores summed_weights(const AttentionTried& tried, std::optional<AttentionStage> before) const;
+  double score_variance(const AttentionTried& tried, std::size_t n, double below, double unit, double operands) const;
   double weight_error(const AttentionTried& tried, std::size_t h, std::size_t i, bool dumped_scores) const;
   // Queries with weights of keys that the hypothesis hides, or none of keys that it shows.
   std::vector<std::size_t> shown_otherwise(const AttentionTried& tried, const Scores& p, bool dumped_scores) const;
@@ -89,8 +99,9 @@ class StageJudge {
   // Lengths of queries and keys times the scale: what products of float32 lose is a part of that, not of the score.
   std::vector<double> q_length_;  // [queries, heads]
   std::vector<double> k_length_;  // [keys], the longest of all heads
-  // 2 scale^2 sum_c q_c^2 k_c^2 of each score: u^2 / 3 times this is what rounding of q and k, each times a part of the
-  // scale, makes of it.
+  double scale_;
+  // Of each score scale sum_c (e(q_c)^2 k_c^2 + e(k_c)^2 q_c^2), e(x) the power of two below sqrt(scale) x: u^2 / 3
+  // times this is what rounding of q and k, each times a part of the scale, makes of it.
   Scores scaled_factors_;
 };
 

@@ -150,7 +150,12 @@ void add_masks(const AttentionDumpArgs& args, const DumpedAttention& dumped, con
   Seen inverted = *plan.seen;
   for (char& seen : inverted) seen = seen == 0 ? 1 : 0;
   with(std::move(inverted), mask_change("inverted: what should be seen is hidden", "exchange seen and hidden"));
-  // Scores times a mask of ones and zeros.
+  // Scores times a mask of ones and zeros, unless they were dumped and are something else.
+  bool are_zeros = true;
+  for (std::size_t n = 0; n < dumped.scores.size(); ++n) {
+    const std::size_t cell = n % plan.seen->size();
+    are_zeros = are_zeros && ((*plan.seen)[cell] != 0 || dumped.scores[n] == 0);
+  }
   AttentionTried zeros = plan;
   Scores content = *plan.content;
   Scores bias = *plan.bias;
@@ -162,8 +167,10 @@ void add_masks(const AttentionDumpArgs& args, const DumpedAttention& dumped, con
   zeros.bias = kept(std::move(bias));
   zeros.seen = kept(Seen(plan.seen->size(), 1));
   zeros.of_mask = true;
-  add(out, zeros, mask_change("scores of hidden keys are 0", "hide keys by minus infinity, before the softmax"),
-      dumped.masked ? AttentionStage::scores : AttentionStage::weights);
+  if (are_zeros) {
+    add(out, zeros, mask_change("scores of hidden keys are 0", "hide keys by minus infinity, before the softmax"),
+        dumped.masked ? AttentionStage::scores : AttentionStage::weights);
+  }
   if (!dumped.given.empty()) {
     DumpedAttention all = dumped;
     all.given.clear();
@@ -333,6 +340,24 @@ void add_others(const AttentionDumpArgs& args, const DumpedAttention& dumped, co
     early.insert(early.end(), static_cast<std::size_t>(row), 0.0);
     of_value(std::move(early), {PortFact::value, "those of the token after", "each token's own",
                                 "write keys and values of a token to one place of the cache"});
+  }
+  if (dumped.keys > 2) {
+    for (const bool is_late : {true, false}) {
+      std::vector<double> rolled = dumped.v;
+      std::rotate(rolled.begin(), is_late ? rolled.end() - row : rolled.begin() + row, rolled.end());
+      of_value(std::move(rolled), {PortFact::value,
+                                   formatted("rolled by one: those of the token {}, {}", is_late ? "before" : "after",
+                                             is_late ? "the first has the last one's" : "the last has the first one's"),
+                                   "each token's own", "do not roll values, nor their places in the cache"});
+    }
+  }
+  if (dumped.heads > 1 && dumped.queries > 1 && static_cast<std::int64_t>(dumped.queries) == dumped.all_queries) {
+    AttentionTried tried = plan;
+    tried.out_by_heads = true;
+    add(out, tried,
+        {PortFact::layout, "[heads, tokens, channels] read as [tokens, heads, channels]", "[tokens, heads, channels]",
+         "transpose heads and tokens of the output before it is reshaped"},
+        AttentionStage::out);
   }
   if (auto rotated = rotated_values(layer, dumped)) {
     AttentionTried tried = plan;

@@ -33,6 +33,7 @@ struct AttentionTried {
   KvHeads v_of{};  // of values
   std::optional<RoundedWeights> weights_in{};
   std::optional<ShortFormat> out_in{};
+  bool out_by_heads = false;  // the output was dumped as [heads, queries, value_dim] whatever its shape says
   AttentionStage first = AttentionStage::scores;  // the first stage that the change is seen in
   bool of_mask = false;                           // the change is one of the mask
   std::size_t fitted = 0;                         // so many of its numbers were fitted to the dump

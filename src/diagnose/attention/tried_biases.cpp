@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <numbers>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -164,8 +165,8 @@ class Biases {
       other([](T5Bias& of) { of.bidirectional = !of.bidirectional; },
             own->bidirectional ? "buckets of one direction" : "buckets of both directions",
             own->bidirectional ? "buckets of both directions" : "buckets of one direction");
-      for (const std::int64_t far : {std::int64_t{20}, std::int64_t{32}, std::int64_t{64}, std::int64_t{128},
-                                     std::int64_t{256}, 2 * own->max_distance, own->max_distance / 2}) {
+      for (const std::int64_t far :
+           std::set<std::int64_t>{20, 32, 64, 128, 256, 2 * own->max_distance, own->max_distance / 2}) {
         if (far <= own->buckets / 2 || far == own->max_distance) continue;
         other([far](T5Bias& of) { of.max_distance = far; }, formatted("buckets up to distance {}", far),
               formatted("buckets up to distance {}", own->max_distance));

@@ -59,6 +59,12 @@ PlacesRule rule(Rows positions, std::vector<Change> changes) {
   return {.places = {.axes = {std::move(positions)}, .changes = std::move(changes)}};
 }
 
+PlacesRule stretch(Rows positions, std::vector<Change> changes) {
+  PlacesRule out = rule(std::move(positions), std::move(changes));
+  out.places.is_stretch = true;
+  return out;
+}
+
 std::string count_words(const Context& in) {
   return in.expected.counted ? formatted("{} + token", in.start()) : std::string("as given");
 }
@@ -155,8 +161,8 @@ Rules scaled(const Context& in) {
   }
   if (out.empty()) {
     out.push_back(
-        rule(std::move(made), {{PortFact::scaling, formatted("all angles times {}: linear, factor {}", m, 1 / m),
-                                "the plan's angles", "apply the scaling factor as the config says, once"}}));
+        stretch(std::move(made), {{PortFact::scaling, formatted("all angles times {}: linear, factor {}", m, 1 / m),
+                                   "the plan's angles", "apply the scaling factor as the config says, once"}}));
   }
   return out;
 }
@@ -175,7 +181,9 @@ Rules steps(const Context& in) {
     return {rule(std::move(made), {{PortFact::positions, "in reverse: the last token stands first", count_words(in),
                                     "count positions from the first token"}})};
   }
-  return {rule(std::move(made), {{PortFact::step, formatted("{}", m), "1", "count positions by 1"}})};
+  Change change{PortFact::step, formatted("{}", m), "1", "count positions by 1"};
+  return {m == std::nearbyint(m) ? rule(std::move(made), {std::move(change)})
+                                 : stretch(std::move(made), {std::move(change)})};
 }
 
 Rules repeated(const Context& in) {

@@ -1,4 +1,4 @@
-#include "diagnose/misread_yarn.h"
+#include "diagnose/misread/misread_yarn.h"
 
 #include <algorithm>
 #include <array>
