@@ -18,12 +18,12 @@ typedef struct posenc_convert_args {
   const char* source;
   const char* output;  // NULL: a dry run
   posenc_pairing to;
-  posenc_pairing from;      // 0: what the plan says
-  const posenc_plan* plan;  // NULL: that of the source
-  const char* stack;        // NULL: the first that rotates
-  int64_t padded_head_dim;  // 0: heads are not padded
-  int32_t replace;          // an output that is one file
-  int32_t again;            // marks of earlier conversions do not hold
+  posenc_pairing from;                              // 0: what the plan says
+  const posenc_plan* plan;                          // NULL: that of the source
+  const char* stack;                                // NULL: the first that rotates
+  int64_t padded_head_dim;                          // 0: heads are not padded
+  int32_t replace;                                  // an output that is one file
+  int32_t again;                                    // marks of earlier conversions do not hold
   int32_t (*keep_going)(void* keep_going_context);  // called every few MiB; 0 stops, and the same call goes on later
   void* keep_going_context;
 } posenc_convert_args;

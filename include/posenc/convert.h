@@ -7,9 +7,9 @@
 // Only rows move, by pairing_order (pairing.h): of weights and biases, of the weights of a QK norm, of a row's own
 // scale, of LoRA's B. Whatever a row is made of (bf16, fp8, ggml's blocks) it moves whole, so that there and back gives
 // the same bytes, NaNs included; every other byte of a file is copied as it is, but for a mark: a text in safetensors'
-// __metadata__ or a key of GGUF, "posenc.pairing.decoder", that says how the rows pair now. Of a file with one it holds,
-// not the plan: what is so already is refused, and the way back takes the mark out again. docs/convert.md says which tensors of
-// which formats move, and what is refused.
+// __metadata__ or a key of GGUF, "posenc.pairing.decoder", that says how the rows pair now. Of a file with one it
+// holds, not the plan: what is so already is refused, and the way back takes the mark out again. docs/convert.md says
+// which tensors of which formats move, and what is refused.
 //
 // All of it is decided, and refused by name, before anything is written. The work is done in OUTPUT.posenc-partial,
 // which becomes the output when it is whole and its scores have been checked: the output is never half a model. What
@@ -77,8 +77,8 @@ struct Conversion {
   std::vector<ConfigChange> config;      // what config.json says now, where its class reads a key for it
   // In each file whose rows move: the key, and the pairing that it says. An empty value: it is there no more.
   ConfigChange mark;
-  std::vector<std::string> beside;       // other files that are copied with a folder
-  std::vector<std::string> notes;        // what is left as it is, and what the format cannot say; a sentence each
+  std::vector<std::string> beside;  // other files that are copied with a folder
+  std::vector<std::string> notes;   // what is left as it is, and what the format cannot say; a sentence each
   // What was checked at the end: pairs of a query head and its KV head, and the largest difference of a score, over the
   // sum of the magnitudes of its terms. 0 pairs in a dry run.
   std::int64_t checked_heads = 0;
@@ -97,8 +97,8 @@ struct ConvertArgs {
   // dry run.
   std::filesystem::path output{};
   Required<Pairing> to;
-  // What the rows are now, where it is not what the plan says, nor a mark of an earlier conversion. Converting what is so
-  // already is refused without it.
+  // What the rows are now, where it is not what the plan says, nor a mark of an earlier conversion. Converting what is
+  // so already is refused without it.
   std::optional<Pairing> from{};
   const Plan* plan = nullptr;  // omitted: that of the GGUF file, or of the config.json beside the weights
   std::string stack{};         // whose projections; empty: the plan's first that rotates
@@ -123,8 +123,8 @@ POSENC_API std::string_view name(ConvertedPart part) noexcept;
 POSENC_API std::string describe(const Conversion& conversion);
 
 // {"schema_version", "from", "to", "stack", "adapter", "files": [], "bytes", "tensors": [{"name", "file", "type",
-// "shape", "part", "layer", "heads", "first_channel", "dim"}], "copied", "config": [{"key", "value"}], "mark": {"key", "value"}, "beside": [],
-// "notes": [], "checked_heads", "score_difference", "found_bytes"}
+// "shape", "part", "layer", "heads", "first_channel", "dim"}], "copied", "config": [{"key", "value"}], "mark": {"key",
+// "value"}, "beside": [], "notes": [], "checked_heads", "score_difference", "found_bytes"}
 POSENC_API std::string to_json(const Conversion& conversion);
 
 }  // namespace posenc::inline v0_2

@@ -52,7 +52,7 @@ struct Prepared {
   RowMoves moves;
   Pairings pairings{Pairing::half, Pairing::half};
   std::vector<Splices> splices;  // of each file: its mark, put in or taken out
-  std::string config;  // the new text of config.json, where the folder has one
+  std::string config;            // the new text of config.json, where the folder has one
   Conversion report;
 };
 
@@ -149,11 +149,12 @@ void check_marks(const Prepared& to, const Marks& marks, const StackRotations& r
   }
   if (!marked) return;
   if (unmarked) {
-    throw Error("convert", {"files", "be converted all, or none",
-                            formatted("{} marked as {}, {} not ({}); `again` takes all rows for what the plan or `from` "
-                                      "says",
-                                      to.checkpoint.names[*marked], name(*marks[*marked]),
-                                      to.checkpoint.names[*unmarked], mark_key(rotations.stack->name))});
+    throw Error("convert",
+                {"files", "be converted all, or none",
+                 formatted("{} marked as {}, {} not ({}); `again` takes all rows for what the plan or `from` "
+                           "says",
+                           to.checkpoint.names[*marked], name(*marks[*marked]), to.checkpoint.names[*unmarked],
+                           mark_key(rotations.stack->name))});
   }
   const Pairing first = rotations.all.begin()->second.rope->pairing;
   if (std::ranges::any_of(rotations.all, [&](const auto& one) { return one.second.rope->pairing != first; })) {
@@ -377,8 +378,7 @@ class Writer {
       out.write(bytes);
       return !out.failed() && going_on(ConvertStage::copying, std::ssize(bytes));
     };
-    if (auto error = copy_rows(*prepared_.checkpoint.file, i, moves, prepared_.pairings, prepared_.splices[i],
-                               take)) {
+    if (auto error = copy_rows(*prepared_.checkpoint.file, i, moves, prepared_.pairings, prepared_.splices[i], take)) {
       return error;
     }
     if (stopped_) return stopped(folder);

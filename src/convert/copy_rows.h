@@ -25,7 +25,8 @@ struct Pairings {
 // Takes the next bytes; false ends the copying.
 using TakeBytes = std::function<bool(std::span<const std::byte>)>;
 
-// `moves` are those of that file's tensors, in the order of their data, and `splices` stand before all data. Memory: two pieces of 4 MiB.
+// `moves` are those of that file's tensors, in the order of their data, and `splices` stand before all data. Memory:
+// two pieces of 4 MiB.
 std::optional<FileError> copy_rows(const io::OpenTensorFile& file, std::size_t source,
                                    std::span<const TensorMove* const> moves, Pairings pairings, const Splices& splices,
                                    const TakeBytes& take);

@@ -26,7 +26,8 @@ struct StackRotations {
   bool indexers = false;                         // some layer has one, which is left
 };
 
-// The stack of that name; empty: the first that rotates. Throws Error for a plan without stacks, and for an unknown name.
+// The stack of that name; empty: the first that rotates. Throws Error for a plan without stacks, and for an unknown
+// name.
 const Stack& stack_to_convert(const Plan& plan, std::string_view name);
 
 // `from`: what the rows are, whatever the plan says. Throws Error for an unknown stack, one of which a fact is not

@@ -29,9 +29,9 @@ struct CheckedScores {
 // The bytes that the check reads, for a progress bar.
 std::int64_t bytes_to_check(const RowMoves& moves);
 
-// Both files have the same tensors, each at its own places. Some heads of each attention; `keep_going` is asked after each.
-// A score that differs by more than rounding is an error of `after`. A module without keys (LoRA, a shared KV cache) is
-// judged by its queries alone, which stand for both.
+// Both files have the same tensors, each at its own places. Some heads of each attention; `keep_going` is asked after
+// each. A score that differs by more than rounding is an error of `after`. A module without keys (LoRA, a shared KV
+// cache) is judged by its queries alone, which stand for both.
 Result<CheckedScores> check_scores(const io::OpenTensorFile& before, const io::OpenTensorFile& after,
                                    const RowMoves& moves, Pairings pairings,
                                    const std::function<bool(std::int64_t bytes)>& keep_going);

@@ -83,8 +83,8 @@ TEST(NoMemory, OfLinearAttention) {
 }
 
 TEST(NoMemory, OfInputs) {
-  posenc_plan* const plan = plan_of(
-      R"({"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 1, "n_positions": 64, "n_ctx": 64})");
+  posenc_plan* const plan =
+      plan_of(R"({"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 1, "n_positions": 64, "n_ctx": 64})");
   std::vector<float> table = some(64, 1);
   std::vector<float> x = some(kFew, 1);
   auto prepare = sized<posenc_prepare_input_args>();
@@ -178,9 +178,9 @@ TEST(NoMemory, OfViews) {
   const auto change = [&](const std::function<posenc_status()>& call) {
     std::array<std::int64_t, 2> was{};
     const auto is = [&] { return std::array{posenc_cache_view_tokens(view), posenc_cache_view_next_position(view)}; };
-    return expect_no_memory(call, nullptr, {.before = [&] { was = is(); }, .after = [&](posenc_status status) {
-                              EXPECT_TRUE(status == POSENC_OK || is() == was);
-                            }});
+    return expect_no_memory(call, nullptr,
+                            {.before = [&] { was = is(); },
+                             .after = [&](posenc_status status) { EXPECT_TRUE(status == POSENC_OK || is() == was); }});
   };
   const std::array<std::int64_t, 4> coordinates{7, 8, 9, 5};
   EXPECT_GT(change([&] { return posenc_cache_view_append(view, 40, 2, coordinates.data()); }), 1);

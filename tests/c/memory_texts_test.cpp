@@ -95,10 +95,11 @@ TEST(NoMemory, OfGoldenVectors) {
   ASSERT_EQ(posenc_vectors_of_layer(model.plan, &options, &vectors), POSENC_OK);
   for (const char* const format : {"npy", "safetensors", "json", "c"}) {
     const Around around{.before = [&] { fs::remove_all(at); },
-                        .after = [&](posenc_status status) {
-                          EXPECT_TRUE(status == POSENC_OK || !fs::exists(at) || fs::is_empty(at)) << format;
-                          EXPECT_LE(folder.entries(), 1);
-                        }};
+                        .after =
+                            [&](posenc_status status) {
+                              EXPECT_TRUE(status == POSENC_OK || !fs::exists(at) || fs::is_empty(at)) << format;
+                              EXPECT_LE(folder.entries(), 1);
+                            }};
     const auto write = [&] { return posenc_vectors_write(vectors, at.c_str(), format, nullptr); };
     EXPECT_GT(expect_no_memory(write, nullptr, around), 20) << format;
   }
@@ -123,11 +124,8 @@ TEST(NoMemory, OfGoldenVectors) {
 
   std::vector<float> rows(std::size_t{3} * 4 * 16, 0.5F);
   auto inputs = sized<posenc_vectors_inputs>();
-  inputs.q = inputs.k = inputs.v = {.data = rows.data(),
-                                    .dtype = POSENC_F32,
-                                    .rank = 3,
-                                    .shape = {3, 4, 16},
-                                    .strides = {64, 16, 1}};
+  inputs.q = inputs.k =
+      inputs.v = {.data = rows.data(), .dtype = POSENC_F32, .rank = 3, .shape = {3, 4, 16}, .strides = {64, 16, 1}};
   EXPECT_GT(expect_no_memory_for<posenc_vectors>(
                 [&](posenc_vectors** made) { return posenc_vectors_of_inputs(model.plan, nullptr, &inputs, made); },
                 posenc_vectors_free),
@@ -173,11 +171,8 @@ TEST(NoMemory, OfDiagnoses) {
   EXPECT_GT(expect_no_memory([&] { return posenc_diagnose_attention(&attention, &said, nullptr, &size); }), 100);
 
   std::vector<float> weights = some(kHeads, kDim);
-  const posenc_tensor projection{.data = weights.data(),
-                                 .dtype = POSENC_F32,
-                                 .rank = 2,
-                                 .shape = {kHeads * kDim, kDim},
-                                 .strides = {kDim, 1}};
+  const posenc_tensor projection{
+      .data = weights.data(), .dtype = POSENC_F32, .rank = 2, .shape = {kHeads * kDim, kDim}, .strides = {kDim, 1}};
   const posenc_query_key_rows layer{.q = projection, .k = projection};
   auto pairing = sized<posenc_diagnose_pairing_args>();
   pairing.layers = &layer;

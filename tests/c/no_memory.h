@@ -65,9 +65,8 @@ std::int64_t expect_no_memory_for(const std::function<posenc_status(Handle**)>& 
     made = nullptr;
   };
   const std::int64_t failures = expect_no_memory(
-      call, nullptr, {.before = put_back, .after = [&](posenc_status status) {
-                        EXPECT_EQ(made != nullptr, status == POSENC_OK);
-                      }});
+      call, nullptr,
+      {.before = put_back, .after = [&](posenc_status status) { EXPECT_EQ(made != nullptr, status == POSENC_OK); }});
   put_back();
   return failures;
 }

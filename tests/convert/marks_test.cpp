@@ -125,7 +125,8 @@ TEST(ConvertMarks, OfAFileThatWasWrittenAgain) {
   const std::string members = header_of(plain).substr(1);
   for (const std::string metadata :
        {R"("posenc.pairing.decoder":"interleaved")", R"("a":"b","posenc.pairing.decoder":"interleaved")",
-        R"("a":"b","posenc.pairing.decoder":"interleaved","z":"y")", R"("posenc.pairing.decoder":"interleaved","z":"y")",
+        R"("a":"b","posenc.pairing.decoder":"interleaved","z":"y")",
+        R"("posenc.pairing.decoder":"interleaved","z":"y")",
         R"("format":"pt","posenc.pairing.decoder":"interleaved")"}) {
     std::string header = R"({"__metadata__":{)" + metadata + "}," + members;
     header.resize((header.size() + 7) / 8 * 8, ' ');
@@ -184,7 +185,8 @@ TEST(ConvertMarks, OfGguf) {
     std::uint32_t version = 3;
     bool big_endian = false;
   };
-  for (const Case& one : {Case{}, Case{8}, Case{32}, Case{256}, Case{0, 1}, Case{64, 1}, Case{0, 2}, Case{0, 3, true}}) {
+  for (const Case& one :
+       {Case{}, Case{8}, Case{32}, Case{256}, Case{0, 1}, Case{64, 1}, Case{0, 2}, Case{0, 3, true}}) {
     const std::uint32_t alignment = one.alignment;
     GgufBuilder builder(one.version, one.big_endian);
     builder.text("general.architecture", "llama")

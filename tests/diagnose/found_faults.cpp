@@ -143,8 +143,7 @@ std::vector<Fault> misnamed_faults() {
   };
   with_exponents("exponents from 0 to 1, both ends", PortFact::dim,
                  [](double p, double dim) { return p / (dim / 2 - 1); });
-  with_exponents("exponents of odd numbers", PortFact::scaling,
-                 [](double p, double dim) { return (2 * p + 1) / dim; });
+  with_exponents("exponents of odd numbers", PortFact::scaling, [](double p, double dim) { return (2 * p + 1) / dim; });
   with_exponents("exponents that start at pair 1", PortFact::scaling,
                  [](double p, double dim) { return 2 * (p + 1) / dim; });
   with_frequencies(

@@ -97,8 +97,7 @@ Diagnosis diagnosed(const std::string& name, DType dtype, std::int64_t start, Sp
   const Tensor before = random_tensor({1, 24, 4, plan.channels}, dtype, random);
   const Bytes x = bytes_of(before);
   const Bytes y = bytes_of(rotated(plan.port, before));
-  DiagnoseArgs args{
-      .before = x.view, .after = y.view, .rotate = &plan.rotate, .plan = &plan.plan, .start = start};
+  DiagnoseArgs args{.before = x.view, .after = y.view, .rotate = &plan.rotate, .plan = &plan.plan, .start = start};
   args.length = plan.plan.length;
   return diagnose(args);
 }
@@ -129,9 +128,8 @@ TEST(diagnose, says_at_which_token_padding_ends) {
 TEST(diagnose, blames_no_arithmetic_for_digits_of_a_fitted_base) {
   for (const double base : {123456.0, 237111.0, 87654.3}) {
     for (const DType dtype : {DType::f16, DType::bf16}) {
-      const Diagnosis d = diagnosed("gpt-neox", dtype, 500, [&](Port& port) {
-        port.inv_freq = plain_frequencies(base, 24);
-      });
+      const Diagnosis d =
+          diagnosed("gpt-neox", dtype, 500, [&](Port& port) { port.inv_freq = plain_frequencies(base, 24); });
       EXPECT_TRUE(found_words(d).starts_with("base: ")) << describe(d);
       EXPECT_EQ(d.findings.size(), 1U) << base << "\n" << describe(d);
     }

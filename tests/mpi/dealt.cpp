@@ -199,7 +199,8 @@ Dealt::Dealt(SchemeCall& of, Dealing dealing, const Mask& mask)
 
 // Runs are cut, too.
 double Dealt::merges() const {
-  const std::int64_t runs = sums(call.layer) == 0 ? 0 : std::int64_t{2} * ranks() * std::max<std::int64_t>(keys.documents, 1);
+  const std::int64_t runs =
+      sums(call.layer) == 0 ? 0 : std::int64_t{2} * ranks() * std::max<std::int64_t>(keys.documents, 1);
   return static_cast<double>(kMostParts * ranks() + runs);
 }
 

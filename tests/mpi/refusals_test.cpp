@@ -169,7 +169,8 @@ TEST(Mpi, RanksOfARingThatDisagreeAllSaySo) {
 // Flips a bit of a tensor's last number; again: as it was.
 void flip(const ConstTensorView& x) {
   std::int64_t at = 0;
-  for (std::size_t axis = 0; axis < static_cast<std::size_t>(x.rank); ++axis) at += (x.shape[axis] - 1) * x.strides[axis];
+  for (std::size_t axis = 0; axis < static_cast<std::size_t>(x.rank); ++axis)
+    at += (x.shape[axis] - 1) * x.strides[axis];
   auto* const bytes = static_cast<unsigned char*>(const_cast<void*>(x.data));
   bytes[at * bytes_of(x.dtype)] ^= 1;
 }

@@ -18,7 +18,8 @@ std::filesystem::path path_of_bytes(const nb::bytes& path) { return std::string(
 // Paths as os.fsencode gives them. progress: called with the stage, the bytes done and all of them; what it raises ends
 // the call, and what was written stays for the next one.
 Conversion converted(const nb::bytes& source, const nb::bytes& output, nb::handle to, nb::handle from, const Plan* plan,
-                     const std::string& stack, nb::handle padded, bool again, bool replace, bool dry_run, nb::handle progress) {
+                     const std::string& stack, nb::handle padded, bool again, bool replace, bool dry_run,
+                     nb::handle progress) {
   const char* where = "convert";
   ConvertArgs args{
       .source = path_of_bytes(source),
@@ -58,13 +59,15 @@ void bind_convert(nb::module_& m) {
           "The totals, one line for each tensor, the notes.")
       .def(
           "to_json", [](const Conversion& conversion) { return to_json(conversion); }, "JSON as docs/convert.md says.");
-  m.def("_convert", &converted, nb::arg("source"), nb::arg("output"), nb::kw_only(), nb::arg("to"),
-        nb::arg("from_").none() = nb::none(), nb::arg("plan").none() = nb::none(), nb::arg("stack") = "",
-        nb::arg("padded_head_dim").none() = nb::none(), nb::arg("again") = false, nb::arg("replace") = false, nb::arg("dry_run") = false,
-        nb::arg("progress").none() = nb::none(),
-        nb::sig("def _convert(source: bytes, output: bytes, *, to: str, from_: str | None = None, plan: Plan | None = "
-                "None, stack: str = '', padded_head_dim: int | None = None, again: bool = False, replace: bool = False, "
-                "dry_run: bool = False, progress: collections.abc.Callable[[str, int, int], object] | None = None) -> Conversion"));
+  m.def(
+      "_convert", &converted, nb::arg("source"), nb::arg("output"), nb::kw_only(), nb::arg("to"),
+      nb::arg("from_").none() = nb::none(), nb::arg("plan").none() = nb::none(), nb::arg("stack") = "",
+      nb::arg("padded_head_dim").none() = nb::none(), nb::arg("again") = false, nb::arg("replace") = false,
+      nb::arg("dry_run") = false, nb::arg("progress").none() = nb::none(),
+      nb::sig("def _convert(source: bytes, output: bytes, *, to: str, from_: str | None = None, plan: Plan | None = "
+              "None, stack: str = '', padded_head_dim: int | None = None, again: bool = False, replace: bool = False, "
+              "dry_run: bool = False, progress: collections.abc.Callable[[str, int, int], object] | None = None) -> "
+              "Conversion"));
 }
 
 }  // namespace posenc::python

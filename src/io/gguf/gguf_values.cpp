@@ -62,8 +62,7 @@ class ValueReader {
 
   std::string read_key(std::uint64_t n) {
     const std::uint64_t offset = cursor_.position();
-    const std::uint64_t length =
-        reading_.length(formatted("the length of key {} of {}", n, reading_.header.key_count));
+    const std::uint64_t length = reading_.length(formatted("the length of key {} of {}", n, reading_.header.key_count));
     if (cursor_.failed()) return {};
     if (length == 0 || length > kMaxGgufKeyBytes) {
       cursor_.fail(ErrorKind::bad_key, offset, {}, formatted("a key of 1 to {} bytes", kMaxGgufKeyBytes),
@@ -194,7 +193,7 @@ class ValueReader {
   GgufReading& reading_;
   ByteCursor& cursor_;
   GgufNames names_;
-  std::string model_;  // "llama.", once it is known
+  std::string model_;             // "llama.", once it is known
   std::uint64_t numbers_ = 0;     // of kept arrays
   std::uint64_t text_bytes_ = 0;  // of kept texts
 };

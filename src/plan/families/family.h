@@ -231,9 +231,9 @@ struct Family {
   bool decays = false;                   // xPos where rotary_emb_scale_base is a number
   bool yarn_means_longrope = false;      // Phi-3's first files
   bool mscales = false;                  // its class in transformers reads short_mscale and long_mscale (PhiMoE)
-  bool longrope_alone = false;           // of rules, transformers' class takes "longrope" and refuses all others (Phi-3)
-  bool rope_lists = false;               // rope_theta and partial_rotary_factors may have an entry a layer
-  bool layer_bases = false;              // layer_rope_theta: a base a layer; 0: it does not rotate
+  bool longrope_alone = false;   // of rules, transformers' class takes "longrope" and refuses all others (Phi-3)
+  bool rope_lists = false;       // rope_theta and partial_rotary_factors may have an entry a layer
+  bool layer_bases = false;      // layer_rope_theta: a base a layer; 0: it does not rotate
   std::int64_t rests_every = 0;  // then, without that list: so many layers have one that does not rotate, the last too
   bool last_channels = false;    // the last qk_rope_head_dim channels of a plain head rotate
   std::optional<double> yarn_attention_factor = {};  // where the file gives none; else by YaRN's own formula

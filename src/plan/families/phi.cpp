@@ -50,7 +50,7 @@ std::span<const Family> phi_families() noexcept {
     {.name = "phi3small", .class_stems = "Phi3Small", .pairing = kHalf, .block_sparse = BlockSparse::dense_interval,
      .own_scaling = phi3small_scaling, .softmax_scale = phi3small_scale, .misleading_keys = "partial_rotary_factor"},
     {.name = "phimoe", .class_stems = "Phimoe", .pairing = kHalf, .mscales = true, .longrope_alone = true,
-     .windows = Windows::every_layer,      .misleading_keys = "partial_rotary_factor"},
+     .windows = Windows::every_layer, .misleading_keys = "partial_rotary_factor"},
     {.name = "phi4_multimodal", .class_stems = "Phi4Multimodal", .pairing = kHalf, .width = Width::partial_factor,
      .longrope_alone = true, .windows = Windows::every_layer},
   };

@@ -188,8 +188,8 @@ bool refuses(const Family* family, const Scaling& rule) {
 
 bool has_no_rule(const Rope& rope) { return std::holds_alternative<std::monostate>(rope.scaling); }
 
-// What the reader's formula makes `wanted` of: the number itself may be 99.99999999999999 where the file's is 100, since
-// the formula rounds. The shortest decimal beside `near` that gives the same, else `near`.
+// What the reader's formula makes `wanted` of: the number itself may be 99.99999999999999 where the file's is 100,
+// since the formula rounds. The shortest decimal beside `near` that gives the same, else `near`.
 template <typename Formula>
 double own_number(double near, double wanted, const Formula& formula) {
   constexpr double kBeside = 0x1p-48;  // relative: some roundings of doubles, 2^-53 each
