@@ -67,10 +67,12 @@ class AttendedLayer(NotCopied):
         softcap: Any,
         sinks: Tensor | None,
         window: Any,
+        keys: int,
     ) -> None:
         """ValueError where what the module hands over is not what its own plan has."""
         require_same_sizes(module, self.own, sizes)
-        require_same_facts(module, self.own, softcap, sinks, window if self.masks == "plan" else None)
+        tokens = self.cache.gone + keys
+        require_same_facts(module, self.own, softcap, sinks, window if self.masks == "plan" else None, tokens)
         handed = self.own.softmax_scale if scaling is None else float(scaling)
         if self._ratio is None:
             self._ratio = scale_ratio(module, self.own, handed, query, self.projected)

@@ -147,7 +147,7 @@ def attention(
         weights: dict[str, Any] = {} if s_aux is None else {"sinks": s_aux.detach()}
         learned_now = lambda: {} if s_aux is None else {"sinks": s_aux}
     else:
-        given.compare(module, query, sizes, scaling, softcap, s_aux, kwargs.get("sliding_window"))
+        given.compare(module, query, sizes, scaling, softcap, s_aux, kwargs.get("sliding_window"), key.shape[2])
         if given.ranks is not None:
             return given.over_ranks(query, key, value, sizes, s_aux), None
         if attention_mask is None and given.masks == "model":
