@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from . import _operators, _posenc
-from ._attention_modules import Learned, as_called, masks_itself, scales_by_index
+from ._attention_modules import Learned, as_called, looks_attention_up, masks_itself, scales_by_index
 from ._cache_places import CachePlaces
 from ._handed.bias import OwnBias
+from ._handed.causal_flag import require_no_flag
 from ._handed.facts import Projected, require_same_facts, require_same_sizes, scale_ratio
 from ._handed.mask import require_own_window, require_same_mask
 from ._held import NotCopied
@@ -40,6 +41,10 @@ class AttendedLayer(NotCopied):
         self._own_bias = own_bias  # None: of a model whose plan is not known
         self.weights = weights
         self.masks = masks
+        # Of eager attention the flag is_causal says nothing, nor of a module whose own code attends.
+        name = getattr(getattr(module, "config", None), "_attn_implementation", None)
+        before = getattr(module, "_posenc_layer", None)  # of a use() around this one
+        self.reads_flag: bool = before.reads_flag if before is not None else name != "eager" and looks_attention_up([module])
         self.angles = angles  # of a rotation that is left to attention
         self.cache = CachePlaces()
         self.projected = Projected(module)
@@ -67,10 +72,12 @@ class AttendedLayer(NotCopied):
         softcap: Any,
         sinks: Tensor | None,
         window: Any,
+        keys: int,
     ) -> None:
         """ValueError where what the module hands over is not what its own plan has."""
         require_same_sizes(module, self.own, sizes)
-        require_same_facts(module, self.own, softcap, sinks, window if self.masks == "plan" else None)
+        tokens = self.cache.gone + keys
+        require_same_facts(module, self.own, softcap, sinks, window if self.masks == "plan" else None, tokens)
         handed = self.own.softmax_scale if scaling is None else float(scaling)
         if self._ratio is None:
             self._ratio = scale_ratio(module, self.own, handed, query, self.projected)
@@ -139,6 +146,8 @@ class AttendedLayer(NotCopied):
         if mask.window is not None:
             hides |= mask.window.past < keys - 1 or (mask.kind != "causal" and mask.window.future < keys - 1)
         if not hides and (mask.kind == "bidirectional" or queries == 1):
+            if self.reads_flag:
+                require_no_flag(module, said, queries)
             return "bidirectional"
         if not hides and mask.kind == "causal" and is_causal(module, said, shape):
             return "causal"

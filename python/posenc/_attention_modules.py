@@ -6,7 +6,6 @@ Most modules look their attention up by name; _replaced_methods.py has those tha
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Tuple
 
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from . import _posenc
+from ._handed.own_functions import code_of
 from ._replaced_methods import METHODS
 from ._trained import tables_by_name
 
@@ -38,7 +38,7 @@ def attention_layers(
         layers = attending(stack)
         if len(of_stack) == len(layers):
             for number, ((name, module), layer) in enumerate(zip(of_stack, layers)):
-                if _can_be_replaced(module):
+                if can_be_replaced(module):
                     yield name, module, (stack.name, number), layer
 
 
@@ -55,13 +55,13 @@ def attends(module: nn.Module) -> bool:
     return of in _OTHER_NAMES or (of.endswith("Attention") and not any(attends(child) for child in module.children()))
 
 
-def _can_be_replaced(module: nn.Module) -> bool:
+def can_be_replaced(module: nn.Module) -> bool:
     """Whether it looks attention up by name, or has a method that is replaced; LongT5's local attention does neither."""
     return type(module).__name__ in METHODS or _knows_the_registry(module)
 
 
 def _knows_the_registry(module: nn.Module) -> bool:
-    code = getattr(inspect.unwrap(type(module).forward), "__code__", None)
+    code = code_of(module.forward)  # of a module whose own was replaced: by what is
     return code is not None and "ALL_ATTENTION_FUNCTIONS" in code.co_names
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,8 @@ _ABSENT = object()
 
 # By owner and name: what was there before, and what has taken its place since, each in a box of its own. The last holds.
 _held: dict[tuple[int, str], list[list[Any]]] = {}
+_thread_of: dict[tuple[int, str], int] = {}  # that holds it, of which there is one
+_one_at_a_time = threading.RLock()
 
 
 class NotCopied:
@@ -33,24 +36,36 @@ _OUTSIDE = (
 def hold(
     undo: contextlib.ExitStack, owner: Any, name: str, before: Any, value: Any, put: Callable[[Any], None]
 ) -> None:
-    """put(value), until undone; where several hold, in any order."""
-    boxes = _held.setdefault((id(owner), name), [[before, owner]])
-    box = [value]
-    boxes.append(box)
+    """put(value), until undone; where several hold, in any order. ValueError where another thread holds the same."""
+    key, box = (id(owner), name), [value]
 
     def leave() -> None:
-        was_last = boxes[-1] is box
-        boxes[:] = (of for of in boxes if of is not box)
-        if len(boxes) == 1:
-            del _held[id(owner), name]
-        if was_last:
-            put(boxes[-1][0])
+        with _one_at_a_time:
+            boxes = _held[key]
+            was_last = boxes[-1] is box
+            boxes[:] = (of for of in boxes if of is not box)
+            if len(boxes) == 1:
+                del _held[key], _thread_of[key]
+            if was_last:
+                put(boxes[-1][0])
 
-    undo.callback(leave)
-    put(value)
+    with _one_at_a_time:
+        if _thread_of.setdefault(key, threading.get_ident()) != threading.get_ident():
+            raise ValueError(
+                f"[use] {name} of {_named(owner)} is in use by another thread, and would be replaced under it: enter use() for "
+                "all models of one file in one thread, from which others may call them"
+            )
+        _held.setdefault(key, [[before, owner]]).append(box)
+        undo.callback(leave)
+        put(value)
+
+
+def _named(owner: Any) -> str:
+    return getattr(owner, "__name__", type(owner).__name__)
 
 
 def replace(undo: contextlib.ExitStack, owner: Any, name: str, value: Any) -> None:
+    """setattr, until undone."""
     before = vars(owner).get(name, _ABSENT)
     for kept in (owner._modules, owner._buffers) if isinstance(owner, nn.Module) else ():
         before = kept.get(name, before)

@@ -16,6 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ._handed.own_functions import require_own, stands_in
+
 Attention = Callable[..., "tuple[Tensor, None]"]
 Given = Mapping[str, Any]
 
@@ -32,6 +34,7 @@ class Replaced:
 def replaced_methods(module: nn.Module, attention: Attention) -> Iterator[tuple[str, Callable[..., Any]]]:
     replaced = METHODS.get(type(module).__name__)
     if replaced is not None:
+        require_own(f"{type(module).__name__}.{replaced.method}", getattr(module, replaced.method))
         yield replaced.method, _standing_in(module, attention, replaced)
 
 
@@ -44,7 +47,7 @@ def _standing_in(module: nn.Module, attention: Attention, replaced: Replaced) ->
         _refuse_dropout(module, replaced.dropouts)
         return replaced.stand_in(module, attention, given)
 
-    return method
+    return stands_in(method)
 
 
 def _by_name(signature: inspect.Signature, module: nn.Module, args: Any, kwargs: Any) -> dict[str, Any]:

@@ -24,6 +24,9 @@ from . import _operators, _posenc
 from ._composed.rotation import Pairs
 from ._composed.rotation import Rotation as OfRope
 from ._forward_mode import has_duals, is_transformed, one_at_a_time
+from ._handed.angles_now import AnglesAtEntry
+from ._handed.own_functions import require_own, stands_in
+from ._handed.positions import whole
 from ._held import NotCopied
 from .torch import adjacent
 
@@ -146,6 +149,10 @@ def _arranged(rows: Tensor, like: Tensor, in_halves: Callable[[], bool]) -> Tens
     return torch.cat((rows, rows), -1) if in_halves() else rows.repeat_interleave(2, -1)
 
 
+# Of a Rotary itself, whatever attributes the original has.
+_OWN = ("composed", "original", "ropes", "angles", "length", "made_in_graph", "halves", "in_words", "at_entry", "training")
+
+
 class Rotary(NotCopied, nn.Module):
     """In place of a rotary module: the same call, posenc's numbers."""
 
@@ -170,6 +177,7 @@ class Rotary(NotCopied, nn.Module):
         for kind, rope in ropes.items():
             words = None if rope is None else _operators.words_of_rope(rope)
             self.in_words[kind] = None if words is None else (words, rope.pairs, self._arrangement(rope, kind))
+        self.at_entry = AnglesAtEntry(original)
 
     def __getattr__(self, name: str) -> Any:
         """What else models ask of a rotary module (its configuration, its layer types): the original's."""
@@ -179,6 +187,12 @@ class Rotary(NotCopied, nn.Module):
             if name == "original":
                 raise
             return getattr(self.original, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """What is written over something that the original has is the original's, which is compared with what it was."""
+        original = vars(self).get("_modules", {}).get("original")
+        is_theirs = original is not None and name not in _OWN and hasattr(original, name)
+        setattr(original, name, value) if is_theirs else super().__setattr__(name, value)
 
     def _arrangement(self, rope: _posenc.Rope, layer_type: str | None) -> str:
         named = {"layer_type": layer_type} if "layer_type" in inspect.signature(self.original.forward).parameters else {}
@@ -210,6 +224,8 @@ class Rotary(NotCopied, nn.Module):
 
     def _in_graph(self, x: Tensor, position_ids: Tensor, layer_type: str | None) -> Any:
         """What a graph can have: angles in float32, of one rope for each type of layer."""
+        if position_ids.is_floating_point() or position_ids.is_complex():
+            raise NotImplementedError(f"[use] position_ids must be of whole numbers in a graph, but are of {position_ids.dtype}")
         made = self.in_words[layer_type if layer_type in self.in_words else None]
         if made is None or made[2] == "unknown":
             raise NotImplementedError("[use] angles of this model are not known in a graph")
@@ -233,12 +249,14 @@ class Rotary(NotCopied, nn.Module):
         rope = self.ropes[layer_type] if layer_type in self.ropes else self.ropes[None]
         named = {} if layer_type is None else {"layer_type": layer_type}
         probe = self.original(x, torch.ones_like(position_ids[..., :1]), **named)
+        self.at_entry.compare(self.original)  # the probe is what its rule of length, if any, has for position 1
+        places = whole(position_ids)
         made: dict[_posenc.Rope | None, Any] = {}
 
         def of_rope(rope: _posenc.Rope | None) -> Any:
             """What this forward pass gives a layer that rotates by `rope`, made once."""
             if rope not in made:
-                made[rope] = self._rotated(rope, probe, position_ids)
+                made[rope] = self._rotated(rope, probe, places)
                 _carry(made[rope], "posenc_of_rope", of_rope)
             return made[rope]
 
@@ -254,7 +272,7 @@ class Rotary(NotCopied, nn.Module):
         if self.composed and places.device.type != "cpu":  # where they are
             cos, sin = cos_sin_by_torch(rope, places, length)
         else:
-            places = places.to("cpu", torch.int64).contiguous()
+            places = places.to("cpu").contiguous()
             made = _posenc.cos_sin(rope, places, length=length, angles=self.angles)
             cos, sin = (torch.as_tensor(rows).to(position_ids.device) for rows in made)
         shaped = [rows.view(batch, -1, rows.shape[-1]) for rows in (cos, sin)]
@@ -365,7 +383,7 @@ def _standing_in(
         rotated += [rotation.keys(given[name], token_axis) for name in _KEYS if given.get(name) is not None]
         return rotated[0] if len(rotated) == 1 else tuple(rotated)
 
-    return apply
+    return stands_in(apply)
 
 
 def _standing_in_a_graph(
@@ -467,6 +485,7 @@ def apply_functions(
             called_by = [names.get(file, ()) for names in (own, theirs, of_indexers)]
             is_left = name not in called_by[0] and (name in called_by[1] or name in called_by[2])
             if callable(value) and _APPLY.match(name) and not is_left:
+                require_own(f"{file}.{name}", value)
                 yield sys.modules[file], name, _standing_in(value, ropes, rotaries, keeps_table, name in called_by[1])
 
 

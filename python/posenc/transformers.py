@@ -41,6 +41,7 @@ from ._attention_modules import (
     attending,
     attention_layers,
     attends,
+    can_be_replaced,
     given_tables,
     learned,
     looks_attention_up,
@@ -62,7 +63,9 @@ from ._carried_out import (
 from ._forward_mode import is_transformed, refuse_duals
 from ._handed.bias import OwnBias
 from ._held import NotCopied, hold, replace
+from ._handed.causal_flag import require_flag, with_implied
 from ._handed.keywords import refuse_unread, with_selected_keys
+from ._handed.left import keep_own_names, made_by_posenc, refuse_masks_in
 from ._handed.mask_kind import kind_of, masked
 from ._own_angles import require_own_angles, require_own_tables
 from ._read_plan import read_plan
@@ -121,6 +124,8 @@ def attention(
     attention_mask = with_selected_keys(attention_mask, indices, key.shape[2])
     if given is not None and torch.compiler.is_compiling():
         return given.in_graph(module, query, key, value, attention_mask, scaling, softcap, s_aux, kwargs), None
+    if given is None or given.reads_flag:
+        require_flag(module, kwargs.get("is_causal"), attention_mask, query.shape[2])
     sizes = {"heads": query.shape[1], "kv_heads": key.shape[1]}
     sizes |= {"head_dim": query.shape[-1], "value_dim": value.shape[-1]}
     if given is not None:
@@ -147,7 +152,7 @@ def attention(
         weights: dict[str, Any] = {} if s_aux is None else {"sinks": s_aux.detach()}
         learned_now = lambda: {} if s_aux is None else {"sinks": s_aux}
     else:
-        given.compare(module, query, sizes, scaling, softcap, s_aux, kwargs.get("sliding_window"))
+        given.compare(module, query, sizes, scaling, softcap, s_aux, kwargs.get("sliding_window"), key.shape[2])
         if given.ranks is not None:
             return given.over_ranks(query, key, value, sizes, s_aux), None
         if attention_mask is None and given.masks == "model":
@@ -180,8 +185,7 @@ def _say_that_no_weights_come(are_wanted: bool | None) -> None:
 
 def mask(*args: Any, **kwargs: Any) -> Tensor | None:
     """The mask of "posenc": True where a query attends, [batch, 1, queries, keys]; never omitted for being causal."""
-    kwargs["allow_is_causal_skip"] = False
-    return sdpa_mask(*args, **kwargs)
+    return made_by_posenc(with_implied(sdpa_mask, args, kwargs))
 
 
 _operators.kind_of[:] = [kind_of]
@@ -519,14 +523,18 @@ def _look_attention_up(undo: contextlib.ExitStack, part: TextPart) -> None:
             f"[use] the attention of {type(part.model).__name__} must be looked up by its name, but some of its modules "
             "take theirs from a list of their own"
         )
-    configs = {id(of.config): of.config for _, of in part.modules() if isinstance(of, PreTrainedModel)}.values()
-    before = [config._attn_implementation for config in configs]
+    configs = {id(of.config): of.config for _, of in part.modules() if isinstance(of, PreTrainedModel)}
+    before = {key: config._attn_implementation for key, config in configs.items()}
+    other = part.config._attn_implementation
     try:
         _look_attention_up_by(part.model, NAME)
     finally:
-        for config, was in zip(configs, before):
+        for key, config in configs.items():
             put = functools.partial(setattr, config, "_attn_implementation_internal")
-            hold(undo, config, "_attn_implementation", was, config._attn_implementation, put)
+            hold(undo, config, "_attn_implementation", before[key], config._attn_implementation, put)
+    keep_own_names(undo, part.model, before, attends, can_be_replaced)
+    left = [of for _, of in part.modules() if attends(of) and not can_be_replaced(of)]
+    refuse_masks_in(undo, left, before, other)
 
 
 def _look_attention_up_by(model: PreTrainedModel, name: str) -> None:

@@ -76,9 +76,13 @@ def require_same_sizes(module: nn.Module, own: _posenc.LayerPlan, sizes: dict[st
 
 
 def require_same_facts(
-    module: nn.Module, own: _posenc.LayerPlan, softcap: float | None, sinks: Tensor | None, window: Any
+    module: nn.Module, own: _posenc.LayerPlan, softcap: float | None, sinks: Tensor | None, window: Any, tokens: int
 ) -> None:
-    """ValueError where a cap, sinks or a window are handed over that the plan does not have."""
+    """ValueError where a cap, sinks or a window are handed over that the plan does not have.
+
+    tokens: in the KV cache and the call. A plan has no window that is as long as the trained length; what is handed over
+    of such a one hides nothing before there are more tokens than that.
+    """
     name = type(module).__name__
     cap = None if own.soft_cap is None else own.soft_cap.cap
     if softcap is not None and (cap is None or not math.isclose(softcap, cap, rel_tol=_SAME)):
@@ -86,5 +90,6 @@ def require_same_facts(
     if sinks is not None and not own.sinks:
         raise ValueError(f"[use] {name} hands over sinks, but the model's plan has none")
     past = None if own.mask.window is None else own.mask.window.past + 1
-    if isinstance(window, int) and past != window:
-        raise ValueError(f"[use] {name} hands over a sliding window of {window}, but the model's plan has {past}")
+    if isinstance(window, int) and past != window and (past is not None or window < tokens):
+        remark = "" if past is not None else f", and it hides some of {tokens} tokens: say masks='model'"
+        raise ValueError(f"[use] {name} hands over a sliding window of {window}, but the model's plan has {past}{remark}")
