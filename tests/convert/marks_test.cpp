@@ -128,7 +128,8 @@ TEST(ConvertMarks, OfAFileThatWasWrittenAgain) {
         R"("a":"b","posenc.pairing.decoder":"interleaved","z":"y")",
         R"("posenc.pairing.decoder":"interleaved","z":"y")",
         R"("format":"pt","posenc.pairing.decoder":"interleaved")"}) {
-    std::string header = R"({"__metadata__":{)" + metadata + "}," + members;
+    std::string header = R"({"__metadata__":{)";
+    header.append(metadata).append("},").append(members);
     header.resize((header.size() + 7) / 8 * 8, ' ');
     const Llama model(with_header(plain, header));
     ASSERT_EQ(refusal(model.args(model.source, "out", Pairing::half)), "") << metadata;
@@ -178,8 +179,8 @@ TEST(ConvertMarks, OfSomeShardsAlone) {
 
 // Of GGUF: of every version, byte order and alignment.
 TEST(ConvertMarks, OfGguf) {
-  const std::string q = random_bytes(16 * 64, 1);
-  const std::string k = random_bytes(8 * 64, 2);
+  const std::string q = random_bytes(std::size_t{16} * 64, 1);
+  const std::string k = random_bytes(std::size_t{8} * 64, 2);
   struct Case {
     std::uint32_t alignment = 0;  // 0: the key is absent
     std::uint32_t version = 3;
