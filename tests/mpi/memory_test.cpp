@@ -159,12 +159,15 @@ TEST(MpiMemory, ARankHoldsTwoBlocksOfOthers) {
   expect_two_blocks("a query", {});
   expect_two_blocks("keys of bf16", {.dtype = DType::bf16});
   expect_two_blocks("small blocks", {.keys = 200});
+  expect_two_blocks("small blocks of bf16", {.keys = 200, .dtype = DType::bf16});
 }
 
 // Four query heads read a KV head, two queries to a key: outputs are four blocks, and gradients of queries two of those
 // that travel on the way back, so that what holds either once more passes the bound.
 TEST(MpiMemory, ARankHoldsTwoBlocksBesideItsQueries) {
   expect_two_blocks("twice the queries", {.queries = 2048, .keys = 1024, .heads = 4, .kv_heads = 1, .channels = 32});
+  // Queries of a tile would be four blocks.
+  expect_two_blocks("many heads to a KV head", {.queries = 256, .keys = 256, .heads = 32, .kv_heads = 1});
 }
 
 // Keys in runs, which all ranks need at once, and send gradients of at once.

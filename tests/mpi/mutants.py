@@ -43,7 +43,7 @@ SINKS_IN_A_PART_OF_A_TREE = ("part_layer.sinks = false;", ""), SINKS_IN_A_PART[1
 RING = "Mpi.RingAndTree*"
 BACK = "MpiBackward.IsThe*"
 MEMORY = "MpiMemory.*"
-BLOCKS_WHOLE = ("kFewestParts = 2", "kFewestParts = 1"), ("kMostParts = 4", "kMostParts = 1")
+BLOCKS_WHOLE = ("kFewestParts = 3", "kFewestParts = 1"), ("kMostParts = 4", "kMostParts = 1")
 KEYS_KEPT = ("min<std::int64_t>(schedule.parts, std::ssize(others_))", "max<std::int64_t>(0, std::ssize(others_))")
 ALL_QUERIES = ("at_a_time_(ring.rows_at_a_time())", "at_a_time_(std::max<std::int64_t>(ring.q_rows(), 1))")
 MUTANTS = [
