@@ -12,7 +12,7 @@ namespace posenc::mpi_library {
 namespace {
 
 constexpr std::int64_t kOfBlock = 8;        // results of so large a part of a block are made at a time
-constexpr std::int64_t kLeastQueries = 64;  // and of so many rows at least: a tile
+constexpr std::int64_t kLeastQueries = 64;  // and of so many rows at least, a tile, if half a block has them
 
 bool sums_along_keys(const ScoreTerm& term) {
   return std::holds_alternative<ContextualPosition>(term) || std::holds_alternative<ForgetGate>(term);
@@ -186,7 +186,7 @@ std::int64_t RingCall::largest_block() const {
 std::int64_t RingCall::rows_at_a_time() const {
   const std::int64_t block = largest_block() * (row_bytes(k) + row_bytes(v));
   const std::int64_t of_query = layer.heads * std::max(layer.head_dim, layer.value_dim) * std::int64_t{sizeof(float)};
-  const std::int64_t least = std::min(kLeastQueries, part_rows);
+  const std::int64_t least = std::max<std::int64_t>(std::min({kLeastQueries, part_rows, block / 2 / of_query}), 1);
   return std::min(std::max(block / kOfBlock / of_query, least), std::max<std::int64_t>(q_rows(), 1));
 }
 

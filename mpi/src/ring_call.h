@@ -75,7 +75,7 @@ struct RingCall {
   std::int64_t k_rows() const { return std::ssize(own_keys().rows); }
   std::int64_t largest_block() const;  // rows of keys of the rank that has most
   // Beside the first piece of keys, which is computed at once, results of so many queries at a time are made and
-  // merged: of an eighth of a block, in f32.
+  // merged: of an eighth of a block, in f32, or of a tile where that is more, up to half a block.
   std::int64_t rows_at_a_time() const;
 
   [[noreturn]] void refuse(const char* field, std::string must, std::string is) const;

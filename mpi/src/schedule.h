@@ -1,6 +1,6 @@
 // Which rows of the keys a rank needs, of whom and in which order, and who needs which of its own.
 //
-// Keys travel in pieces, 4 of the largest rank's block (2 where these would have fewer rows than part_rows), so that a
+// Keys travel in pieces, 4 of the largest rank's block (3 where these would have fewer rows than part_rows), so that a
 // rank that holds the piece that it computes on and as many as a block ahead holds no more than two, and what is left
 // to be computed when all has come is a piece. Rank r takes the keys of rank r, as they are, then those of r - 1 and so
 // on. Of schemes that sum along the keys, pieces are of runs of neighbouring rows, and come to all that need them from

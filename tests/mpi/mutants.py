@@ -43,8 +43,9 @@ SINKS_IN_A_PART_OF_A_TREE = ("part_layer.sinks = false;", ""), SINKS_IN_A_PART[1
 RING = "Mpi.RingAndTree*"
 BACK = "MpiBackward.IsThe*"
 MEMORY = "MpiMemory.*"
-BLOCKS_WHOLE = ("kFewestParts = 2", "kFewestParts = 1"), ("kMostParts = 4", "kMostParts = 1")
+BLOCKS_WHOLE = ("kFewestParts = 3", "kFewestParts = 1"), ("kMostParts = 4", "kMostParts = 1")
 KEYS_KEPT = ("min<std::int64_t>(schedule.parts, std::ssize(others_))", "max<std::int64_t>(0, std::ssize(others_))")
+ALL_QUERIES = ("at_a_time_(ring.rows_at_a_time())", "at_a_time_(std::max<std::int64_t>(ring.q_rows(), 1))")
 MUTANTS = [
     ("nothing", "ring.cpp", (), f"{RING}:{BACK}:{MEMORY}"),
     ("local ids", "ring_call.cpp", (LOCAL_QUERIES, LOCAL_KEYS), RING),
@@ -59,7 +60,8 @@ MUTANTS = [
     ("all gradients at once", "returning.h", (("kComing = 2", "kComing = 1000"),), MEMORY),
     ("keys kept", "ring_messages.cpp", (KEYS_KEPT,), MEMORY),
     ("blocks whole", "schedule.cpp", BLOCKS_WHOLE, MEMORY),
-    ("all queries at a time", "ring_call.cpp", (("block / kOfBlock / of_query", "q_rows()"),), MEMORY),
+    ("all queries at a time", "ring.cpp", (ALL_QUERIES,), MEMORY),
+    ("all queries at a time, backward", "ring_backward.cpp", (ALL_QUERIES,), MEMORY),
     ("an own sum of outputs", "ring.cpp", (("if (out_.dtype != DType::f32)", "if (true)"),), MEMORY),
     ("a message twice in the count", "ring_messages.cpp", (("sent += one.piece", "sent += 2 * one.piece"),), RING),
 ]

@@ -128,16 +128,16 @@ def _changes(own: dict[str, Any], config: Any) -> Iterator[tuple[str, int]]:
 
 
 def judge(model_type: str) -> Verdict:
-    try:
-        config = sweep_keys.config(model_type)
-        shapes = weights(config)
-    except Exception as error:  # whatever a class says against its own defaults, or the meta device
-        return Verdict(model_type, "not made", [f"{type(error).__name__}: {' '.join(str(error).split())[:100]}"])
-    if shapes is None:
-        return Verdict(model_type, "no model")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        config.save_pretrained(folder)
+        try:
+            config = sweep_keys.config(model_type)
+            shapes = weights(config)
+            config.save_pretrained(folder)
+        except Exception as error:  # whatever a class says against its own defaults, or the meta device
+            return Verdict(model_type, "not made", [f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"])
+        if shapes is None:
+            return Verdict(model_type, "no model")
         file = folder / "config.json"
         own = json.loads(file.read_text())
         bare = folder / "bare"

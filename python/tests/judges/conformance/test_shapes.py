@@ -1,6 +1,8 @@
 """python -m posenc.conformance.shapes: the weights that a class makes contradict no plan of its configuration, and those
 of another configuration do."""
 
+import re
+
 import pytest
 from posenc.conformance import shapes
 
@@ -21,6 +23,13 @@ def test_own_weights_agree_and_others_are_named(model_type):
 @pytest.mark.parametrize("model_type", ["pvt", "sam2_video", "maskformer", "video_llava", "phi4_multimodal"])
 def test_modules_that_are_of_no_stack_contradict_none(model_type):
     assert shapes.judge(model_type).facts == []
+
+
+def test_what_the_configuration_itself_refuses_to_write_is_not_made():
+    # sweep_keys gives it small images; its validator wants them as large as its patches, and runs where it is written.
+    verdict = shapes.judge("depth_pro")
+    assert verdict.verdict == "not made"
+    assert re.match("Strict.*Error: .*image_size=112", verdict.facts[0])
 
 
 def test_a_contradiction_is_a_status(capsys, monkeypatch):
