@@ -120,11 +120,12 @@ void drop_known_stretches(const MeasuredTable& some, const std::vector<std::size
   constexpr double kOfMeasured = 16.0;
   const auto is_list = [](const Explanation& e) { return e.places.changes.empty() && !e.first_row; };
   std::vector<bool> is_known(found.size());
-  std::ranges::transform(found, is_known.begin(), [&](const Explanation& one) {
-    return one.places.is_stretch && std::ranges::any_of(found, [&](const Explanation& other) {
-             return is_list(other) && same_numbers(some, on_rows(one, rows), on_rows(other, rows), kOfMeasured);
-           });
-  });
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    is_known[i] =
+        found[i].places.is_stretch && std::ranges::any_of(found, [&](const Explanation& other) {
+          return is_list(other) && same_numbers(some, on_rows(found[i], rows), on_rows(other, rows), kOfMeasured);
+        });
+  }
   std::size_t at = 0;
   std::erase_if(found, [&](const Explanation&) { return is_known[at++]; });
 }
