@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from . import _posenc
-from ._score_tables import Tables
+from ._score_tables import Tables, place, with_ends
 
 ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -122,6 +122,36 @@ def _refuse_undone(of: _posenc.LayerPlan, done: dict[str, bool]) -> None:
             raise ValueError(f"[score_mod] would leave out {what}; then say {name}=True")
 
 
+def _refuse_length(length: int, least: int) -> None:
+    raise ValueError(
+        f"[score_mod] length must be at least {least}, as a query stands at {least - 1}, but is {length}: it is the most "
+        "tokens that a sequence will have"
+    )
+
+
+@torch.compiler.allow_in_graph
+def _below(i: Tensor, length: int) -> Tensor:
+    """Places of queries, unchanged; ValueError for one from length on, where numbers can be looked at.
+
+    FlexAttention that is not compiled makes a graph too, and runs it with numbers, of which it is a part; what compiles
+    looks into it, and finds nothing to do.
+    """
+    known = _known(i)
+    if known is not None and known.numel() and int(known.max()) >= length:
+        _refuse_length(length, int(known.max()) + 1)
+    return i
+
+
+def _known(x: Tensor) -> Tensor | None:
+    """The numbers of a tensor, under vmap too; None in a graph that is being made, and on meta."""
+    if torch._C._len_torch_dispatch_stack():
+        return None
+    of = torch._C._functorch
+    while of.is_functorch_wrapped_tensor(x):
+        x = of.get_unwrapped(x)
+    return x if type(x) is Tensor and x.device.type == "cpu" else None
+
+
 def score_mod(
     plan: _posenc.Plan | _posenc.LayerPlan,
     layer: int = 0,
@@ -154,6 +184,10 @@ def score_mod(
     What depends on the distance alone is looked up in 2 length - 1 numbers a head (ALiBi, T5, clipped tables, KERPLE,
     Sandwich, perceptrons of the distance), BLOOM's and Falcon's ALiBi in length, FIRE, which knows the query's place
     too, in length^2. ValueError for a layer whose scores depend on more: on what queries and keys hold, on coordinates.
+
+    Places beyond these numbers: ValueError for an offset of length or more, and on the CPU for a query that stands
+    there, unless the call is compiled. A graph cannot look at places: there, on other devices, and for keys, a score
+    without a number is +Inf, and the output NaN unless the mask hides it, as it hides empty slots of a static KV cache.
     """
     of = _layer_of(plan, layer, stack, "score_mod")
     _refuse_terms(of)
@@ -165,25 +199,32 @@ def score_mod(
         longest = f"that of the longest sequence, {places.longest}"
         raise ValueError(f"[score_mod] length must be at least {longest}, but is {length}")
     add = Tables(of, score_weights, length).lookup(device)
+    if isinstance(places.offset, int) and places.offset >= length:
+        _refuse_length(length, places.offset + 1)
     # Plain values: a graph cannot look into the plan.
     cap = of.soft_cap.cap if of.soft_cap is not None else None
     is_before = of.soft_cap is not None and of.soft_cap.order == "before_bias"
     tau: Tensor | None = None
     if of.query_scale is not None:
-        tau = torch.tensor([_posenc.query_scale(of.query_scale, i) for i in range(length)], device=device)
-    on = torch.device(device)
+        tau = with_ends(torch.tensor([_posenc.query_scale(of.query_scale, i) for i in range(length)], device=device))
+    on, has_tables = torch.device(device), bool(of.score) or tau is not None
 
     def mod(score: Tensor, b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         if score.device.type != on.type:
             raise ValueError(f"[score_mod] was made for {on} but the scores are on {score.device}: say device=")
         i, j = places.query(q_idx), places.key(kv_idx)
+        if has_tables:
+            i = _below(i, length)
         if tau is not None:
-            score = score * tau[i]
+            score = score * tau[place(i, length)]
         if cap is None:
-            return add(score, h, i, j)
-        if is_before:
-            return add(cap * torch.tanh(score / cap), h, i, j)
-        return cap * torch.tanh(add(score, h, i, j) / cap)
+            score = add(score, h, i, j)
+        elif is_before:
+            score = add(cap * torch.tanh(score / cap), h, i, j)
+        else:
+            score = cap * torch.tanh(add(score, h, i, j) / cap)
+        # NaN of a table's ends would do, but that Inductor's kernel for the CPU gives 0 where a row has nothing else.
+        return score.masked_fill(score.isnan(), torch.inf) if has_tables else score
 
     return mod
 

@@ -76,6 +76,17 @@ def _fire(weights: Any, length: int) -> Tensor:
     return torch.cat(parts, dim=1)
 
 
+def with_ends(table: Tensor, dims: int = 1) -> Tensor:
+    """With NaN on both sides along the last dimensions: what place() makes of an index that the table does not have."""
+    return torch.nn.functional.pad(table, (1, 1) * dims, value=torch.nan)
+
+
+def place(index: Tensor, count: int) -> Tensor:
+    """Of one of `count` numbers in with_ends(). In a graph, where no index can be looked at, torch would count negative
+    ones from the end, and a kernel may read what is beside the table."""
+    return index.clamp(-1, count) + 1
+
+
 class Tables:
     """The sum of a layer's terms: by distance, [heads, 2 length - 1] from 1 - length; by key, [heads, length]; and by
     query and key, [heads, length, length]; None for what no term needs. float32."""
@@ -102,15 +113,16 @@ class Tables:
         self.length = length
 
     def lookup(self, device: Any) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
-        """add(score, h, i, j): the score with these biases, its tensors on this device. i, j: places below length."""
-        distance, key, both = (None if of is None else of.to(device) for of in (self.distance, self.key, self.both))
-        middle = self.length - 1
+        """add(score, h, i, j): the score with these biases, its tensors on this device; NaN beyond a table's ends."""
+        found = ((self.distance, 1), (self.key, 1), (self.both, 2))
+        distance, key, both = (None if of is None else with_ends(of, dims).to(device) for of, dims in found)
+        length, middle = self.length, self.length - 1
 
         def add(score: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
             if distance is not None:
-                score = score + distance[h, middle + i - j]
+                score = score + distance[h, place(middle + i - j, 2 * length - 1)]
             if key is not None:
-                score = score + key[h, j]
-            return score if both is None else score + both[h, i, j]
+                score = score + key[h, place(j, length)]
+            return score if both is None else score + both[h, place(i, length), place(j, length)]
 
         return add

@@ -260,8 +260,14 @@ def use(
 
     ValueError for a plan of other sizes than the model's, for what it says that the model would not do, for a scheme
     where nothing rotates by it, for tables that do not fit, for a configuration whose plan is not known, and where
-    nothing of the model is known. NotImplementedError for a model that is not on the CPU, and for a copy of one that is
-    made within.
+    nothing of the model is known; for functions and methods that somebody has put in place of transformers' own, and
+    where another thread has replaced the same. NotImplementedError for a model that is not on the CPU, and for a copy of
+    one that is made within.
+
+    In a forward pass, ValueError for position ids that are not whole numbers, frequencies or an attention factor that
+    were changed meanwhile, an is_causal that contradicts the mask where SDPA reads it, and a scale, cap, window or sinks
+    that the plan does not have; a window that hides none of the tokens is none. NotImplementedError for a mask of posenc's
+    that comes to a module which adds masks to scores by code of its own.
     """
     how = {"plan": plan, "scheme": scheme, "weights": weights, "angles": angles, "length": length, "masks": masks}
     with in_use(model, composed=False, **how) as changed:

@@ -171,6 +171,8 @@ def test_use_says_nothing_of_modules_that_it_replaced(title):
     model, seen = BY_TITLE[title].model(), []
     handler = logging.Handler()
     handler.emit = lambda record: seen.append(record.getMessage())
+    before = transformers.logging.get_verbosity()
+    transformers.logging.set_verbosity_warning()
     transformers.logging.add_handler(handler)
     try:
         with posenc.transformers.use(model) as changed:
@@ -178,6 +180,7 @@ def test_use_says_nothing_of_modules_that_it_replaced(title):
         transformers.logging.get_logger("transformers.modeling_utils").warning("still heard")
     finally:
         transformers.logging.remove_handler(handler)
+        transformers.logging.set_verbosity(before)
     assert seen == ["still heard"]
 
 

@@ -279,6 +279,65 @@ def test_wrong_arguments_are_refused():
         posenc.torch.mask_mod(layer, prefix=3)
 
 
+# ---- lengths that are exceeded ----
+
+SHORT = 5
+EXCEEDED = ["alibi", "alibi, BLOOM", "fire", "llama 4", "qwen"]  # by distance, key, both, and place of the query
+
+
+def short(case, mask="causal"):
+    """score_mod for fewer tokens than there are, and the arguments of FlexAttention beside it."""
+    layer, weights = CASES[case]
+    layer = layer.replace(mask=MASKS[mask])
+    mod = posenc.torch.score_mod(layer, length=SHORT, score_weights=listed(weights))
+    seen = create_block_mask(posenc.torch.mask_mod(layer), None, None, TOKENS, TOKENS, device="cpu")
+    return mod, {"block_mask": seen, "scale": layer.softmax_scale}, qkv(layer)
+
+
+@pytest.mark.parametrize("case", EXCEEDED)
+def test_a_query_beyond_the_length_is_refused(case):
+    """IndexError: index 9 is out of bounds for dimension 1 with size 9."""
+    mod, given, (q, k, v) = short(case)
+    words = r"\[score_mod\] length must be at least 9, as a query stands at 8, but is 5"
+    with pytest.raises(ValueError, match=words):
+        flex_attention(q, k, v, score_mod=mod, **given)
+    with pytest.raises(ValueError, match=words):
+        mod(torch.zeros(TOKENS), 0, torch.tensor(0), torch.arange(TOKENS), torch.tensor(0))
+    with pytest.raises(ValueError, match="length must be at least 6, as a query stands at 5, but is 5"):
+        posenc.torch.score_mod(CASES["alibi"][0], length=SHORT, offset=SHORT)
+
+
+@pytest.mark.parametrize("case", EXCEEDED)
+def test_a_graph_has_no_numbers_beyond_the_length(case):
+    """Negative indexes counted from the end of a table, silently."""
+    mod, given, (q, k, v) = short(case)
+    places = torch.arange(TOKENS)
+    alone = torch.compile(lambda i, j: mod(torch.zeros(TOKENS), 0, torch.tensor(0), i, j), backend="aot_eager", fullgraph=True)
+    keys = places if case == "alibi, BLOOM" else 0 * places  # BLOOM's knows no query
+    assert torch.equal(alone(places, keys) == torch.inf, places >= SHORT)
+    assert (alone(places - 2 * TOKENS, places + SHORT) == torch.inf).all()
+    out = torch.compile(flex_attention, backend="aot_eager", fullgraph=True)(q, k, v, score_mod=mod, **given)
+    assert torch.equal(out.isnan(), (places >= SHORT)[:, None].expand(out.shape))
+
+
+@pytest.mark.parametrize("case", ["alibi", "alibi, BLOOM", "fire"])
+def test_keys_beyond_the_length_may_be_hidden(case):
+    """As slots of a static KV cache are, that hold nothing yet."""
+    mod, given, (q, k, v) = short(case)
+    layer, weights = CASES[case]
+    seen = create_block_mask(posenc.torch.mask_mod(layer), None, None, SHORT, TOKENS, device="cpu")
+    out = flex_attention(q[:, :, :SHORT], k, v, score_mod=mod, **{**given, "block_mask": seen})
+    enough = posenc.torch.score_mod(layer, length=TOKENS, score_weights=listed(weights))
+    assert torch.equal(out, flex_attention(q[:, :, :SHORT], k, v, score_mod=enough, **{**given, "block_mask": seen}))
+
+
+@pytest.mark.parametrize("case", ["alibi, symmetric", "alibi, BLOOM"])
+def test_keys_beyond_the_length_that_are_seen_give_nan(case):
+    mod, given, (q, k, v) = short(case, "bidirectional")
+    out = flex_attention(q[:, :, :1], k, v, score_mod=mod, scale=given["scale"])
+    assert out.isnan().all()
+
+
 def test_tables_are_on_the_device_that_is_asked_for():
     layer, weights = CASES["two terms"]
     layer = layer.replace(query_scale=posenc.LogNScale(seq_length=3))

@@ -383,7 +383,7 @@ def handing_over(**facts):
         ({"scaling": 1.0}, r"softmax scale of 1, but the model's plan has 0\.288675135"),
         ({"softcap": 30.0}, r"soft cap of 30\.0, but the model's plan has None"),
         ({"s_aux": torch.ones(HEADS)}, "sinks, but the model's plan has none"),
-        ({"sliding_window": 7}, "sliding window of 7, but the model's plan has None"),
+        ({"sliding_window": 4}, "window of 4, but the model's plan has None, and it hides some of 5 tokens: say masks='model'"),
         ({"attention_mask": None, "is_causal": False}, "no mask, but the model's plan has Mask"),
     ],
 )
@@ -391,6 +391,11 @@ def test_what_a_module_hands_over_is_compared(facts, words):
     handing_over()
     with pytest.raises(ValueError, match=words):
         handing_over(**facts)
+
+
+@pytest.mark.parametrize("window", [5, 7])
+def test_a_window_that_hides_none_of_the_tokens_is_what_the_plan_says(window):
+    assert torch.equal(handing_over(sliding_window=window)[0], handing_over()[0])
 
 
 @pytest.mark.parametrize("spoiled", [False, True])

@@ -423,17 +423,32 @@ def test_padding_is_refused_where_the_plan_masks(title):
             model(**{**inputs, "attention_mask": torch.eye(padded.shape[1], dtype=torch.bool)[None, None]})
 
 
-def test_a_factor_that_a_class_does_not_read_is_named():
-    """Phi-3's class does not read mscale; the words said that somebody had changed the model."""
+def phi3_with_mscales():
     rule = {"rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [2.0] * 4, "short_mscale": 1.1, "long_mscale": 1.2}
     config = transformers.Phi3Config(
         hidden_size=32, intermediate_size=32, num_attention_heads=4, num_hidden_layers=2, vocab_size=64, pad_token_id=0,
         max_position_embeddings=128, original_max_position_embeddings=32, rope_parameters={**rule, "rope_theta": 1e4},
     )  # fmt: skip
-    model = transformers.Phi3ForCausalLM._from_config(config, attn_implementation="eager").eval()
-    with pytest.raises(ValueError, match=r"attention factor of 1.18\d* where the plan has 1.1: Phi3RotaryEmbedding does not read"):
+    torch.manual_seed(0)
+    return transformers.Phi3ForCausalLM._from_config(config, attn_implementation="eager").eval()
+
+
+@pytest.mark.parametrize("tokens", [11, 40])
+def test_a_factor_that_a_class_does_not_read_is_not_in_its_plan(tokens):
+    """Phi-3's class does not read mscale; the plan had 1.1, and the model was refused."""
+    model, inputs = phi3_with_mscales(), {"input_ids": torch.arange(3, 3 + tokens)[None]}
+    own = verdicts.logits(model, inputs)
+    with use(model, angles="float32"):
+        given = verdicts.logits(model, inputs)
+    assert roundings.rms(given - own) <= 1e-5 * roundings.rms(own)
+
+
+def test_a_changed_factor_is_named():
+    model = phi3_with_mscales()
+    model.model.rotary_emb.attention_scaling = 1.1
+    with pytest.raises(ValueError, match=r"attention factor of 1.1 where the plan has 1.18\d*: Phi3RotaryEmbedding does not read"):
         with use(model):
-            pass
+            pytest.fail("it must be refused before any call")
 
 
 def test_deepseek_v4_is_refused():
