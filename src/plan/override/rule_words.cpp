@@ -321,17 +321,22 @@ void follow_softmax(const StackEdit& edit, std::size_t place, const Scaling& old
   changed.push_back(place);
 }
 
-// Ministral 3's query scale counts in the rule's original length.
-void follow_query_scale(const StackEdit& edit, const Assignment& original, std::span<const std::size_t> layers) {
+// Ministral 3's query scale counts in the original length of the rule, which comes from there.
+void follow_query_scale(const StackEdit& edit, std::int64_t original, const std::string& from,
+                        std::span<const std::size_t> layers) {
   if (edit.family == nullptr || edit.family->query_scaling != QueryScaling::beta) return;
   std::vector<std::size_t> changed;
   for (const std::size_t place : layers) {
     auto* const scale = std::get_if<MinistralTemperature>(&edit.layer(place).query_scale);
     if (scale == nullptr) continue;
-    scale->original_max_position_embeddings = whole_number(original, 1, kMaxPosition);
+    scale->original_max_position_embeddings = original;
     changed.push_back(place);
   }
-  replace_source(edit.plan, edit.at, changed, formatted("query_scale/{}", kOriginal), set_by(original));
+  replace_source(edit.plan, edit.at, changed, formatted("query_scale/{}", kOriginal), from);
+}
+
+void follow_query_scale(const StackEdit& edit, const Assignment& original, std::span<const std::size_t> layers) {
+  follow_query_scale(edit, whole_number(original, 1, kMaxPosition), set_by(original), layers);
 }
 
 // Which layers have which source, so that each is told once.
@@ -386,7 +391,15 @@ std::size_t set_rule(const StackEdit& edit, const Assignment& rule, std::span<co
   }
   tell(edit, sources);
   replace_source(edit.plan, edit.at, scaled, "softmax_scale", std::string(kScaleFollows));
-  if (const Assignment* const original = given_for(parameters, kOriginal)) follow_query_scale(edit, *original, layers);
+  if (const Assignment* const original = given_for(parameters, kOriginal)) {
+    follow_query_scale(edit, *original, layers);
+    return layers.size();
+  }
+  for (const SharedSource& source : sources) {
+    if (source.field != formatted("rotate/0/scaling/{}", kOriginal)) continue;
+    Scaling& made = mutable_rope(edit.layer(source.layers.front()).rotate.front()).scaling;
+    follow_query_scale(edit, *original_of(made), source.from, source.layers);
+  }
   return layers.size();
 }
 
