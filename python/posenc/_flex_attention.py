@@ -129,7 +129,6 @@ def _refuse_length(length: int, least: int) -> None:
     )
 
 
-@torch.compiler.allow_in_graph
 def _below(i: Tensor, length: int) -> Tensor:
     """Places of queries, unchanged; ValueError for one from length on, where numbers can be looked at.
 
@@ -208,13 +207,14 @@ def score_mod(
     if of.query_scale is not None:
         tau = with_ends(torch.tensor([_posenc.query_scale(of.query_scale, i) for i in range(length)], device=device))
     on, has_tables = torch.device(device), bool(of.score) or tau is not None
+    below = torch.compiler.allow_in_graph(_below)  # not at the top: it imports the compiler
 
     def mod(score: Tensor, b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
         if score.device.type != on.type:
             raise ValueError(f"[score_mod] was made for {on} but the scores are on {score.device}: say device=")
         i, j = places.query(q_idx), places.key(kv_idx)
         if has_tables:
-            i = _below(i, length)
+            i = below(i, length)
         if tau is not None:
             score = score * tau[place(i, length)]
         if cap is None:
