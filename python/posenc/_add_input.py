@@ -15,6 +15,7 @@ from torch import Tensor
 
 from . import _posenc
 from ._forward_mode import has_duals, is_transformed
+from ._strides import dense
 from ._tables import value_of
 
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
@@ -40,10 +41,6 @@ def places_of(positions: Any, x: Tensor, *tables: Tensor) -> Optional[tuple[Opti
     return at.reshape(-1), 0
 
 
-def _adjacent(x: Tensor) -> Tensor:
-    return x if x.stride(-1) == 1 and 0 not in x.stride() else x.contiguous()
-
-
 def _given(positions: Optional[Tensor], start: int) -> Any:
     if positions is None:
         return start
@@ -56,9 +53,9 @@ def _given(positions: Optional[Tensor], start: int) -> Any:
 @torch.library.custom_op("posenc::add_learned", mutates_args=(), device_types="cpu")
 def add_learned(x: Tensor, weight: Tensor, positions: Optional[Tensor], start: int, offset: int) -> Tensor:
     """x + weight[position + offset]."""
-    table = _posenc.LearnedInputWeights(positions=_adjacent(weight.detach()))
+    table = _posenc.LearnedInputWeights(positions=dense(weight.detach()))
     added: Tensor = _posenc.add_input(
-        _posenc.LearnedInput(offset=offset), _adjacent(x.detach()), weights=table, positions=_given(positions, start)
+        _posenc.LearnedInput(offset=offset), dense(x.detach()), weights=table, positions=_given(positions, start)
     )
     return added
 
@@ -74,7 +71,7 @@ def table_gradient(d_out: Tensor, positions: Optional[Tensor], start: int, offse
     d_table = d_out.new_empty((rows, d_out.shape[-1]))
     _posenc.add_input_backward(
         _posenc.LearnedInput(offset=offset),
-        _adjacent(d_out.detach()),
+        dense(d_out.detach()),
         weights=_posenc.LearnedInputWeights(positions=d_out.new_empty((rows, d_out.shape[-1]))),
         positions=_given(positions, start),
         d_x=False,
@@ -135,7 +132,7 @@ def _prepared(scheme: str, width: int) -> _posenc.PreparedInput:
 def add_sinusoids(x: Tensor, positions: Optional[Tensor], start: int, scheme: str, multiplier: float) -> Tensor:
     """m x + the rows of a SinusoidalInput, as its text, whose multiplier is given besides for its gradient."""
     added: Tensor = _posenc.add_input(
-        _prepared(scheme, x.shape[-1]), _adjacent(x.detach()), positions=_given(positions, start)
+        _prepared(scheme, x.shape[-1]), dense(x.detach()), positions=_given(positions, start)
     )
     return added
 

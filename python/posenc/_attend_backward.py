@@ -14,6 +14,7 @@ from torch import Tensor
 
 from . import _posenc
 from ._graph_arguments import _parsed, call_of
+from ._strides import adjacent, dense
 
 _OF_32_BITS = ("cu_seqlens_q", "cu_seqlens_k", "q_segments", "k_segments")
 _OF_64_BITS = ("q_order", "k_order")
@@ -63,10 +64,6 @@ def inputs_of(names: str, inputs: List[Tensor]) -> dict[str, Any]:
     return given
 
 
-def _adjacent(x: Tensor) -> Tensor:
-    return x if x.stride(-1) == 1 and 0 not in x.stride() else x.contiguous()
-
-
 @torch.library.custom_op("posenc::attend_backward", mutates_args=(), device_types="cpu")
 def attend_backward(
     d_out: Tensor,
@@ -103,12 +100,12 @@ def attend_backward(
     }
     gradients = _posenc.attend_backward(
         plan,
-        _adjacent(q.detach()),
-        _adjacent(k.detach()),
-        _adjacent(v.detach()),
-        _adjacent(out.detach()),
+        dense(q.detach()),
+        dense(k.detach()),
+        dense(v.detach()),
+        dense(out.detach()),
         lse.detach(),
-        _adjacent(d_out.detach().to(out.dtype)),
+        dense(d_out.detach().to(out.dtype)),
         d_lse=None if d_lse is None else d_lse.detach().to(torch.float32).contiguous(),
         d_q=q.new_empty(q.shape),
         d_k=k.new_empty(k.shape),
@@ -200,7 +197,8 @@ def attend_lse(
     """The log-sum-exp of the scores, without the sinks: float32, of q's shape without channels."""
     plan, keywords = call_of(layer, weights)
     lse = q.new_empty(q.shape[:-1], dtype=torch.float32)
-    _posenc.attend(plan, q.detach(), k.detach(), v.detach(), lse=lse, **inputs_of(names, inputs), **keywords)
+    of = (adjacent(x.detach()) for x in (q, k, v))
+    _posenc.attend(plan, *of, lse=lse, **inputs_of(names, inputs), **keywords)
     return lse
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from . import _attend_backward, _posenc
 from ._forward_mode import refuse_duals
 from ._graph_arguments import call_of
+from ._strides import adjacent
 
 
 @torch.library.custom_op("posenc::attend_call", mutates_args=(), device_types="cpu")
@@ -37,7 +38,8 @@ def attend_call(
     numbers = {"prefix": prefix, "length": length, "q_rotated": q_rotated, "k_rotated": k_rotated}
     out = q.new_empty((*q.shape[:-1], value_dim))
     lse = q.new_empty(q.shape[:-1], dtype=torch.float32)
-    _posenc.attend(plan, q.detach(), k.detach(), v.detach(), out=out, lse=lse, **given, **numbers, **keywords)
+    of = (adjacent(x.detach()) for x in (q, k, v))
+    _posenc.attend(plan, *of, out=out, lse=lse, **given, **numbers, **keywords)
     return out, lse
 
 

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from . import _posenc
 from ._forward_mode import refuse_duals
+from ._strides import adjacent, dense
 from ._trained import tables_by_name, trained
 
 
@@ -75,9 +76,8 @@ def model_rotate(
     )
     table = _posenc.table_from_cos_sin(layout, cos.contiguous(), sin.contiguous())
     rows = torch.arange(cos.shape[0]).view(batch, -1).expand(x.shape[0], -1).reshape(1, -1).contiguous()
-    adjacent = x if x.stride(-1) == 1 and 0 not in x.stride() else x.contiguous()
     by: Any = {"table": table, "positions": rows, "direction": direction}
-    out: Tensor = _posenc.rotate(adjacent.detach(), **by)
+    out: Tensor = _posenc.rotate(dense(x.detach()), **by)
     return out.clone() if out.data_ptr() == x.data_ptr() else out.contiguous()
 
 
@@ -137,9 +137,10 @@ def model_attend(
         left, bias = None, left if bias is None else left + bias
     weights = _posenc.named_weights(of, dict(zip(names.split(), (table.detach() for table in tables))))
     out = q.new_empty((q.shape[0], q.shape[2], q.shape[1], v.shape[-1]))
-    _posenc.attend(
-        of, q.detach(), k.detach(), v.detach(), attn_mask=left, bias=bias, angles=angles, out=out.transpose(1, 2), **weights
-    )  # type: ignore[call-overload]
+    handed = (adjacent(x.detach()) for x in (q, k, v))
+    _posenc.attend(  # type: ignore[call-overload]
+        of, *handed, attn_mask=left, bias=bias, angles=angles, out=out.transpose(1, 2), **weights
+    )
     return out
 
 

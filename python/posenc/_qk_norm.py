@@ -16,13 +16,10 @@ from ._attend_backward import refuse_second_derivative
 from ._composed.norm import normalised
 from ._forward_mode import has_duals, is_transformed, refuse_duals
 from ._graph_arguments import Table, table_of
+from ._strides import dense
 from ._tables import value_of, value_text
 
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
-
-
-def _adjacent(x: Tensor) -> Tensor:
-    return x if x.stride(-1) == 1 and 0 not in x.stride() else x.contiguous()
 
 
 def _rows(x: Tensor) -> Tensor:
@@ -70,7 +67,7 @@ def _normalise(
     refuse_duals("normalise", "call posenc.torch.normalise, which has one")
     out = x.new_empty(x.shape)
     how = _keywords(x, weight, bias, positions, start, table, norm, epsilon, plus_one)
-    _posenc.rotate_into_cache(_adjacent(x.detach()), k_cache=_rows(out), **how)
+    _posenc.rotate_into_cache(dense(x.detach()), k_cache=_rows(out), **how)
     return out
 
 
@@ -98,8 +95,8 @@ def _normalise_backward(
     d_bias = x.new_empty(0) if bias is None else torch.empty_like(bias, memory_format=torch.contiguous_format)
     how = _keywords(x, weight, bias, positions, start, table, norm, epsilon, plus_one)
     _posenc.rotate_into_cache_backward(
-        _adjacent(x.detach()),
-        d_k_cache=_rows(_adjacent(d_out.detach())),
+        dense(x.detach()),
+        d_k_cache=_rows(dense(d_out.detach())),
         d_k=d_x,
         d_norm_weight=False if weight is None else d_weight,
         d_norm_bias=False if bias is None else d_bias,

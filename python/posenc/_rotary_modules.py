@@ -28,7 +28,7 @@ from ._handed.angles_now import AnglesAtEntry
 from ._handed.own_functions import require_own, stands_in
 from ._handed.positions import whole
 from ._held import NotCopied
-from .torch import adjacent
+from ._strides import adjacent, dense
 
 # What rotates; what makes the numbers is found by its class.
 _APPLY = re.compile(r"apply_.*rotary")
@@ -112,7 +112,7 @@ def has_gradient(*read: Tensor | None) -> bool:
 
 
 def _rotated(x: Tensor, table: _posenc.RotaryTable, places: Tensor, direction: str) -> Tensor:
-    return _posenc.rotate(x.detach(), table=table, positions=places, direction=direction)
+    return _posenc.rotate(adjacent(x.detach()), table=table, positions=places, direction=direction)
 
 
 class _Rotated(torch.autograd.Function):
@@ -130,11 +130,11 @@ class _Rotated(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> Any:
         table, places, direction = ctx.by
         back = "transpose" if direction == "forward" else "forward"
-        return _Rotated.apply(adjacent(grads[0]), table, places, back), None, None, None
+        return _Rotated.apply(dense(grads[0]), table, places, back), None, None, None
 
     @staticmethod
     def jvp(ctx: Any, x: Tensor, *others: None) -> Any:  # type: ignore[override]
-        return _Rotated.apply(adjacent(x), *ctx.by)
+        return _Rotated.apply(dense(x), *ctx.by)
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, x: Tensor, *others: Any) -> tuple[Tensor, int]:

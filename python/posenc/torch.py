@@ -34,6 +34,7 @@ from ._forward_mode import has_duals, is_transformed, one_at_a_time, refuse_dual
 from ._graph_arguments import Layer, Table, call_of, table_of
 from ._qk_norm import Norm
 from ._qk_norm import normalise as _normalised
+from ._strides import adjacent, dense
 from ._torch_attend import Backend, Chosen
 
 __all__ = [
@@ -93,24 +94,19 @@ def _rotate_primal(x: Tensor, positions: Tensor | None, start: int, table: str, 
 
 @_rotate_primal.register_fake
 def _(x: Tensor, positions: Tensor | None, start: int, table: str, direction: str) -> Tensor:
-    return torch.empty_like(adjacent(x))
+    return torch.empty_like(dense(x))
 
 
 def _rotated(x: Tensor, positions: Tensor | None, start: int, table: str, direction: str) -> Tensor:
     places = start if positions is None else positions
-    rotated: Tensor = _posenc.rotate(adjacent(x.detach()), table=table_of(table), positions=places, direction=direction)
+    rotated: Tensor = _posenc.rotate(dense(x.detach()), table=table_of(table), positions=places, direction=direction)
     return rotated
-
-
-def adjacent(x: Tensor) -> Tensor:
-    # A gradient may be one number, expanded: channels of a head must be adjacent, and no axis without memory of its own.
-    return x if x.stride(-1) == 1 and 0 not in x.stride() else x.contiguous()
 
 
 @_rotate.register_fake
 def _(x: Tensor, positions: Tensor | None, start: int, table: str, direction: str) -> Tensor:
     refuse_duals("rotate", "take it outside of torch.compile")
-    return torch.empty_like(adjacent(x))
+    return torch.empty_like(dense(x))
 
 
 # forward is a R, and transpose a R^T, its backward pass; inverse is R^T / a, whose transpose R / a is forward / a^2.
@@ -247,7 +243,8 @@ def _attend(
     plan, keywords = call_of(layer, weights)
     out = q.new_empty((*q.shape[:-1], value_dim))
     added = None if bias is None else bias.detach()
-    _posenc.attend(plan, q.detach(), k.detach(), v.detach(), attn_mask=attn_mask, bias=added, out=out, **keywords)
+    of = (adjacent(x.detach()) for x in (q, k, v))
+    _posenc.attend(plan, *of, attn_mask=attn_mask, bias=added, out=out, **keywords)
     return out
 
 

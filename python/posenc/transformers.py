@@ -71,6 +71,7 @@ from ._own_angles import require_own_angles, require_own_tables
 from ._read_plan import read_plan
 from ._registered_name import NAME, asks_another, refuse_models_without_the_registry
 from ._replaced_methods import refuse_variant, replaced_methods
+from ._strides import adjacent
 from ._trained import trained
 from ._rotary_modules import (
     KEEP_ANGLES,
@@ -172,7 +173,8 @@ def attention(
         return trained(layer, query, key, value, weights | added, learned_now()), None
     weights |= {name: None if of is None else of.detach() for name, of in added.items()}
     out = query.new_empty((query.shape[0], query.shape[2], query.shape[1], value.shape[-1]))  # as it is asked for
-    _posenc.attend(layer, query.detach(), key.detach(), value.detach(), **weights, out=out.transpose(1, 2))
+    of = (adjacent(x.detach()) for x in (query, key, value))
+    _posenc.attend(layer, *of, **weights, out=out.transpose(1, 2))
     return out, None
 
 

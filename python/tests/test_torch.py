@@ -39,6 +39,29 @@ def test_sizes_of_0_are_no_error():
     assert posenc.attend(layer, x, x, x, attn_mask=torch.zeros(0, 0, dtype=torch.bool)).shape == x.shape
 
 
+def test_positions_of_every_sequence_may_be_those_of_none():
+    x = torch.zeros(0, 2, 5, 8)
+    assert posenc.rotate(x, table=TABLE, positions=torch.arange(5)).shape == x.shape
+    plan = posenc.LayerPlan(heads=2, kv_heads=2, head_dim=8, value_dim=8)
+    assert posenc.attend(plan, x, x, x, q_positions=torch.arange(5), k_positions=torch.arange(5)).shape == x.shape
+
+
+def test_channels_need_not_be_adjacent():
+    """A model may transpose last, as ZAYA's convolution does."""
+    of_torch = pytest.importorskip("posenc.torch")
+    turned = [torch.randn(2, 2, 8, 5).transpose(2, 3).requires_grad_() for _ in range(3)]
+    straight = [x.detach().contiguous().requires_grad_() for x in turned]
+    layer = of_torch.Layer(posenc.LayerPlan(heads=2, kv_heads=2, head_dim=8, value_dim=8))
+    for backend in ("kernel", "composed"):
+        outs = [of_torch.attend(layer, *of, backend=backend) for of in (turned, straight)]
+        assert torch.equal(*outs)
+        ends = [torch.autograd.grad(out.square().sum(), of) for out, of in zip(outs, (turned, straight))]
+        assert all(torch.equal(*pair) for pair in zip(*ends))
+    with torch.no_grad():
+        assert torch.equal(*(of_torch.attend(layer, *of) for of in (turned, straight)))
+        assert torch.equal(*(of_torch.rotate(of[0], of_torch.Table(TABLE)) for of in (turned, straight)))
+
+
 def test_gradients_are_not_lost_silently():
     with pytest.raises(ValueError, match="q must be detached from its gradient"):
         posenc.rotate(torch.randn(5, 2, 8, requires_grad=True), table=TABLE)

@@ -316,7 +316,7 @@ class RotateCheck {
   template <typename Position>
   void check_list(std::span<const Position> given) {
     const std::int64_t all = call_.batch * call_.rows;
-    call_.shared_positions = call_.batch > 1 && std::ssize(given) == axes() * call_.rows;
+    call_.shared_positions = call_.batch != 1 && std::ssize(given) == axes() * call_.rows;
     if (!call_.shared_positions && std::ssize(given) != axes() * all) {
       refuse(formatted("{}positions", side_),
              formatted("have one entry for each of {} axes and {} tokens, {},", axes(), all, axes() * all),
