@@ -78,14 +78,15 @@ def require_same_sizes(module: nn.Module, own: _posenc.LayerPlan, sizes: dict[st
 def require_same_facts(
     module: nn.Module, own: _posenc.LayerPlan, softcap: float | None, sinks: Tensor | None, window: Any, tokens: int
 ) -> None:
-    """ValueError where a cap, sinks or a window are handed over that the plan does not have.
+    """ValueError where a cap, sinks or a window are handed over that the plan does not have, or no cap where it has one.
 
     tokens: in the KV cache and the call. A plan has no window that is as long as the trained length; what is handed over
     of such a one hides nothing before there are more tokens than that.
     """
     name = type(module).__name__
     cap = None if own.soft_cap is None else own.soft_cap.cap
-    if softcap is not None and (cap is None or not math.isclose(softcap, cap, rel_tol=_SAME)):
+    is_same_cap = softcap is cap if softcap is None or cap is None else math.isclose(softcap, cap, rel_tol=_SAME)
+    if not is_same_cap:
         raise ValueError(f"[use] {name} hands over a soft cap of {softcap}, but the model's plan has {cap}")
     if sinks is not None and not own.sinks:
         raise ValueError(f"[use] {name} hands over sinks, but the model's plan has none")

@@ -393,6 +393,17 @@ def test_what_a_module_hands_over_is_compared(facts, words):
         handing_over(**facts)
 
 
+def test_a_soft_cap_that_is_no_longer_handed_over_is_missed():
+    keys = {"vocab_size": 32, "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+    config = transformers.Gemma2Config(**keys, num_key_value_heads=2, head_dim=8, attn_implementation="eager")
+    model, inputs = transformers.Gemma2ForCausalLM(config).eval(), {"input_ids": torch.arange(3, 14)[None]}
+    with torch.no_grad(), use(model):
+        model(**inputs)
+        model.model.layers[1].self_attn.attn_logit_softcapping = None
+        with pytest.raises(ValueError, match=r"a soft cap of None, but the model's plan has 50"):
+            model(**inputs)
+
+
 @pytest.mark.parametrize("window", [5, 7])
 def test_a_window_that_hides_none_of_the_tokens_is_what_the_plan_says(window):
     assert torch.equal(handing_over(sliding_window=window)[0], handing_over()[0])
