@@ -207,20 +207,41 @@ Change reflected_change() {
 
 // ---- One set of pairs ----
 
+void name_apart(const port::Report& report, const port::HeadsApart& apart, Diagnosis& out) {
+  out.verdict = PortVerdict::differs;
+  out.unexplained = report.table.energy > 0 ? std::sqrt(apart.rest / report.table.energy) : 0.0;
+  for (const Change& change : report.shape) {
+    out.findings.push_back(finding_of(report, change, 1.0 - port::kFalseAlarm, apart.rest));
+  }
+  out.findings.push_back(finding_of(report, apart.change, 1.0 - port::kFalseAlarm, 0.0));
+  out.findings.back().unexplained = out.unexplained;
+}
+
 // Whether what heads do one by one is known: then it is said.
 bool name_heads(const Samples& samples, const ChannelPairs& pairs, const Expectation& expected,
                 const std::vector<Change>& shape, const MeasuredTable& table, Diagnosis& out) {
-  const auto apart = port::heads_apart(samples, pairs, expected);
-  if (!apart) return false;
-  const port::Report report{expected, pairs, table};
-  out.verdict = PortVerdict::differs;
-  out.unexplained = table.energy > 0 ? std::sqrt(apart->rest / table.energy) : 0.0;
-  for (const Change& change : shape) {
-    out.findings.push_back(finding_of(report, change, 1.0 - port::kFalseAlarm, apart->rest));
+  const auto apart = port::heads_apart(samples, pairs, table, expected);
+  if (apart) name_apart({expected, pairs, table, shape}, *apart, out);
+  return apart.has_value();
+}
+
+// What explains the mean of all heads beside what they do one by one, where both are within noise: `explained` alone,
+// heads apart alone, or each with half of the confidence. Beside the plan, rounding alone is no doubt.
+void add_shared_or_apart(const Samples& samples, const port::Report& report, const port::Explained& explained,
+                         Diagnosis& out) {
+  const bool is_clear = explained.as_good.front().changes.empty() && out.noise < 4 * samples.after_unit;
+  const auto apart =
+      is_clear ? std::nullopt : port::heads_apart(samples, report.pairs, report.table, report.expected);
+  const port::Against against =
+      apart ? port::against_shared(samples, report.pairs, report.table, *apart, explained) : port::Against::less;
+  if (against == port::Against::more) {
+    name_apart(report, *apart, out);
+    return;
   }
-  out.findings.push_back(finding_of(report, apart->change, 1.0 - port::kFalseAlarm, 0.0));
-  out.findings.back().unexplained = out.unexplained;
-  return true;
+  add_explained(report, explained, out);
+  if (against != port::Against::as_much || out.verdict != PortVerdict::differs) return;
+  for (PortFinding& finding : out.findings) finding.confidence /= 2;
+  out.findings.push_back(finding_of(report, apart->change, (1.0 - port::kFalseAlarm) / 2, apart->rest));
 }
 
 Diagnosis of_pairs(const Samples& samples, const ChannelPairs& pairs, const port::PairSearch& search,
@@ -228,8 +249,11 @@ Diagnosis of_pairs(const Samples& samples, const ChannelPairs& pairs, const port
   MeasuredTable table = measure(samples, pairs);
   Samples other_way;
   Expectation along = expected;
+  bool is_mirrored = false;
   const auto is_sound = [&](const MeasuredTable& t) { return shared_by_heads(t, search) && unsound(t).pairs.empty(); };
   if (!is_sound(table)) {
+    out.noise = noise_of(table, samples.heads);
+    if (name_heads(samples, pairs, expected, shape, table, out)) return out;
     // Along heads, or mirrored, they may be shared.
     other_way = along_heads(samples);
     MeasuredTable crossed = measure(other_way, pairs);
@@ -241,12 +265,11 @@ Diagnosis of_pairs(const Samples& samples, const ChannelPairs& pairs, const port
     } else if (samples.heads > 1 && is_sound(mirrored)) {
       shape.push_back(reflected_change());
       table = std::move(mirrored);
+      is_mirrored = true;
     } else if (!shared_by_heads(table, search)) {
-      out.noise = noise_of(table, samples.heads);
       if (!expected.rope) {
         return cannot_tell(std::move(out), "angles differ between the heads of a token", "dump one layer's q alone");
       }
-      if (name_heads(samples, pairs, expected, shape, table, out)) return out;
       const port::Report report{expected, pairs, table, std::move(shape)};
       add_unexplained(report, out);
       return out;
@@ -261,11 +284,12 @@ Diagnosis of_pairs(const Samples& samples, const ChannelPairs& pairs, const port
     if (!other.as_good.empty()) {
       shape.push_back(reflected_change());
       table = std::move(mirrored);
+      is_mirrored = true;
       explained = std::move(other);
     }
   }
   const bool is_along = along.axes != expected.axes;
-  if (explained.as_good.empty() && along.rope && samples.heads > 1 && !is_along) {
+  if (explained.as_good.empty() && along.rope && samples.heads > 1 && !is_along && !is_mirrored) {
     // Noise may hide that heads do not share their angles.
     if (name_heads(samples, pairs, expected, shape, table, out)) return out;
   }
@@ -293,6 +317,8 @@ Diagnosis of_pairs(const Samples& samples, const ChannelPairs& pairs, const port
                          "dump several consecutive tokens");
     }
     add_unexplained(report, out);
+  } else if (along.rope && samples.heads > 1 && !is_along && !is_mirrored) {
+    add_shared_or_apart(samples, report, explained, out);
   } else {
     add_explained(report, explained, out);
   }
