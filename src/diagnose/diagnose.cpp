@@ -9,6 +9,7 @@
 #include "diagnose/channel_pairs.h"
 #include "diagnose/expectation.h"
 #include "diagnose/findings.h"
+#include "diagnose/head_factors.h"
 #include "diagnose/heads_apart.h"
 #include "diagnose/leaks.h"
 #include "diagnose/measured_table.h"
@@ -418,6 +419,18 @@ void doubt_what_leaks(const Samples& samples, const Expectation& expected, Diagn
                     "dump q before and after the rotation alone, unquantised, in float32");
 }
 
+PortFinding finding_of_factor(const Samples& samples, const Change& change, double rest, std::int64_t channels) {
+  const double after = energy(samples.after);
+  return {.fact = change.fact,
+          .found = change.found,
+          .expected = change.expected,
+          .unexplained = after > 0 ? std::sqrt(rest / after) : 0.0,
+          .confidence = 1.0 - port::kFalseAlarm,
+          .tokens = samples.rows(),
+          .channels = channels,
+          .mend = change.mend};
+}
+
 // What multiplies the channels beside the rotation, of a port whose rotation is as the plan.
 void judge_passed_channels(const Samples& samples, const Expectation& expected, Diagnosis& out) {
   if (out.verdict != PortVerdict::as_the_plan || !expected.rope) return;
@@ -428,16 +441,25 @@ void judge_passed_channels(const Samples& samples, const Expectation& expected, 
                       "dump q before and after the rotation alone, unquantised, in float32");
     return;
   }
-  const double after = energy(samples.after);
   out.verdict = PortVerdict::differs;
-  out.findings.push_back({.fact = passed->change.fact,
-                          .found = passed->change.found,
-                          .expected = passed->change.expected,
-                          .unexplained = after > 0 ? std::sqrt(passed->rest / after) : 0.0,
-                          .confidence = 1.0 - port::kFalseAlarm,
-                          .tokens = samples.rows(),
-                          .channels = samples.channels - expected.rope->dim,
-                          .mend = passed->change.mend});
+  out.findings.push_back(
+      finding_of_factor(samples, passed->change, passed->rest, samples.channels - expected.rope->dim));
+}
+
+// What multiplies some heads: of a port that is as the plan but for a factor, or where far less is left than was found.
+void judge_head_factors(const Samples& samples, const Expectation& expected, Diagnosis& out) {
+  constexpr double kFarLess = 16.0;
+  const auto factors = expected.rope ? port::head_factors(samples, expected) : std::nullopt;
+  if (!factors) return;
+  const bool is_of_factor = !out.findings.empty() && std::ranges::all_of(out.findings, [](const PortFinding& f) {
+    return f.fact == PortFact::attention_factor;
+  });
+  const bool leaves_less = kFarLess * factors->rest <= out.unexplained * out.unexplained * energy(samples.after);
+  if (out.verdict != PortVerdict::as_the_plan && !is_of_factor && !leaves_less) return;
+  out.verdict = PortVerdict::differs;
+  out.undecided.clear();
+  out.findings = {finding_of_factor(samples, factors->change, factors->rest, samples.channels)};
+  out.unexplained = out.findings.front().unexplained;
 }
 
 // Beyond a quarter of the amplitude anything holds: what is left of `after` then is no noise, and what leaves it no
@@ -549,14 +571,12 @@ Diagnosis diagnose(const DiagnoseArgs& args) {
   Diagnosis found = of_samples(samples, expected, shape, out);
   if (shape.empty()) name_slips(samples, expected, found);
   judge_passed_channels(samples, expected, found);
+  if (shape.empty()) judge_head_factors(samples, expected, found);
   if (shape.empty()) doubt_what_leaks(samples, expected, found);
   drop_what_explains_nothing(found);
   doubt_what_was_stored(samples, found);
-  const bool by_factor =
-      std::ranges::any_of(found.findings, [](const PortFinding& f) { return f.fact == PortFact::attention_factor; });
-  const bool by_norm =
-      std::ranges::any_of(found.findings, [](const PortFinding& f) { return f.fact == PortFact::norm; });
-  if (by_factor && !by_norm && found.verdict == PortVerdict::differs) {
+  const auto is_by = [&](PortFact fact) { return std::ranges::count(found.findings, fact, &PortFinding::fact) > 0; };
+  if (is_by(PortFact::attention_factor) && !is_by(PortFact::norm) && found.verdict == PortVerdict::differs) {
     const Rope* rope = expected.rope ? &*expected.rope : nullptr;
     if (norm_competes(samples, rope, search_pairs(samples, rope))) {
       return cannot_tell(std::move(out), "a factor on cos and sin and a norm beside the rotation look the same",

@@ -9,6 +9,7 @@
 #include "diagnose/fitted_lists.h"
 #include "diagnose/noise.h"
 #include "diagnose/precision/precision.h"
+#include "diagnose/words/few.h"
 
 namespace posenc::inline v0_2::port {
 namespace {
@@ -175,11 +176,8 @@ void add_unsound(const Report& report, Diagnosis& out, const Hypothesis* explain
   };
   const auto rows = static_cast<std::int64_t>(report.table.rows);
   if (!found.pairs.empty()) {
-    std::vector<std::size_t> few(
-        found.pairs.begin(), found.pairs.begin() + static_cast<std::ptrdiff_t>(std::min(kTold, found.pairs.size())));
     add({PortFact::rotation,
-         formatted("no rotation that the heads share, of pairs {}{}", joined(few, ", "),
-                   few.size() < found.pairs.size() ? ", ..." : ""),
+         formatted("no rotation that the heads share, of pairs {}", few_of(found.pairs, kTold)),
          "one angle for all heads of a token", "look at how these channels are read and written"},
         {rows, 2 * static_cast<std::int64_t>(found.pairs.size())});
   } else if (!found.rows.empty()) {

@@ -12,6 +12,7 @@
 #include "diagnose/noise.h"
 #include "diagnose/tried_frequencies.h"
 #include "diagnose/weighing.h"
+#include "diagnose/words/few.h"
 
 namespace posenc::inline v0_2::port {
 namespace {
@@ -47,12 +48,6 @@ constexpr std::size_t kAlone = 3;
 
 // How much better one of them has to be than another one that holds.
 double evidence(std::int64_t heads) { return 2 * (level_of(1) + static_cast<double>(heads) * std::log(double{kAlone})); }
-
-std::string numbers_of(const std::vector<std::int64_t>& heads) {
-  std::vector<std::int64_t> few(heads.begin(),
-                                heads.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(8, heads.size())));
-  return formatted("{}{}", joined(few, ", "), heads.size() > few.size() ? ", ..." : "");
-}
 
 }  // namespace
 
@@ -116,8 +111,8 @@ std::optional<HeadsApart> heads_apart(const Samples& samples, const ChannelPairs
   const bool is_known = all_known && !rotated.empty() && still.empty() != twice.empty();
   if (is_known && !(all_further && further.misfit < known.misfit)) {
     known.change = {PortFact::rotation,
-                    twice.empty() ? formatted("none in heads {}", numbers_of(still))
-                                  : formatted("twice in heads {}", numbers_of(twice)),
+                    twice.empty() ? formatted("none in heads {}", few_of(still))
+                                  : formatted("twice in heads {}", few_of(twice)),
                     "once in all heads", "rotate every head once: look at how the kernel's grid counts them"};
     return known;
   }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <sstream>
 
+#include "base/formatted.h"
 #include "diagnose/faults.h"
 #include "posenc/error.h"
 
@@ -106,6 +107,37 @@ std::string found_words(const Diagnosis& d) {
   std::string out;
   for (const PortFinding& f : d.findings) out += std::string(name(f.fact)) + ": " + f.found + "\n";
   return out;
+}
+
+// One head in many is little of the whole: all heads together fit the plan.
+TEST(diagnose, names_heads_that_come_out_longer) {
+  const PortedPlan plan = ported_plans().front();
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const std::size_t heads : {2U, 12U}) {
+      for (const double factor : {1.0, 0.9, 1.02}) {
+        std::mt19937_64 random(11);
+        const Tensor before = random_tensor({1, 24, heads, plan.channels}, dtype, random);
+        Tensor after = rotated(plan.port, before);
+        for (std::size_t t = 0; t < 24; ++t) {
+          for (std::size_t c = 0; c < plan.channels; ++c) after.at(0, 1, t, c) *= factor;
+        }
+        round_all(after);
+        const Bytes x = bytes_of(before);
+        const Bytes y = bytes_of(after);
+        const Diagnosis d = diagnose({.before = x.view, .after = y.view, .rotate = &plan.rotate, .plan = &plan.plan});
+        const std::string expected =
+            factor == 1.0 ? "" : "attention_factor: " + formatted("{:.4g}", factor) + " times the plan's in heads 1\n";
+        std::string found = found_words(d);
+        // What it was multiplied by is known to three digits in sixteen bits.
+        if (dtype != DType::f32 && found.starts_with("attention_factor: ")) {
+          const double measured = std::stod(found.substr(18));
+          EXPECT_NEAR(measured, factor, 0.003) << describe(d);
+          found = "attention_factor: " + formatted("{:.4g}", factor) + found.substr(found.find(" times"));
+        }
+        EXPECT_EQ(found, expected) << heads << " heads, times " << factor << "\n" << describe(d);
+      }
+    }
+  }
 }
 
 TEST(diagnose, says_at_which_token_padding_ends) {
