@@ -12,6 +12,7 @@ from ._attention_modules import Learned, as_called, looks_attention_up, masks_it
 from ._cache_places import CachePlaces
 from ._handed.bias import OwnBias
 from ._handed.causal_flag import require_no_flag
+from ._handed.places import HandedPlaces
 from ._handed.facts import Projected, require_same_facts, require_same_sizes, scale_ratio
 from ._handed.mask import require_own_window, require_same_mask
 from ._held import NotCopied
@@ -35,10 +36,12 @@ class AttendedLayer(NotCopied):
         masks: str,
         angles: str,
         own_bias: OwnBias | None,
+        handed: HandedPlaces | None = None,
     ) -> None:
         self.layer = as_called(module, layer)
         self.own = own  # of the model's configuration
         self._own_bias = own_bias  # None: of a model whose plan is not known
+        self.handed = handed  # of a module whose own code is handed a table by its encoder
         self.weights = weights
         self.masks = masks
         # Of eager attention the flag is_causal says nothing, nor of a module whose own code attends.

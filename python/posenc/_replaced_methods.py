@@ -102,13 +102,32 @@ def _cached(given: Given, name: str, layer: int, k: Tensor, v: Tensor) -> tuple[
     return (k, v) if cache is None else cache.update(k, v, layer)
 
 
+def _added(module: nn.Module, mask: Tensor | None) -> Tensor | None:
+    """A mask that the method adds to scores; NotImplementedError for one of True and False, of which it would add 1 and 0."""
+    of_one_form = getattr(getattr(module, "config", None), "_attn_implementation", "eager") != "eager"
+    if mask is not None and mask.dtype == torch.bool and not of_one_form:
+        raise NotImplementedError(
+            f"[use] {type(module).__name__} attends by code of its own, which adds a mask to scores, but is given one of True "
+            "and False: pass 0 where a key is seen, and the lowest number of its dtype where none is"
+        )
+    return mask
+
+
 def _gptj(module: Any, attention: Attention, given: Given) -> Any:
-    """Of GPT-J, CodeGen, GPT-Neo and GPT-NeoX Japanese, whose forward has rotated and cached already."""
+    """Of GPT-J, GPT-Neo and GPT-NeoX Japanese, whose forward has rotated and cached already."""
     q, k, v = given["query"], given["key"], given["value"]
     scale = 1.0 / next((getattr(module, of) for of in ("scale_attn", "norm_factor") if hasattr(module, of)), 1.0)
-    mask = given.get("attention_mask")
+    mask = _added(module, given.get("attention_mask"))
     out, _ = attention(module, q, k.to(q.dtype), v, mask, scaling=scale, is_causal=False)
     return out.transpose(1, 2).to(v.dtype), None
+
+
+def _codegen(module: Any, attention: Attention, given: Given) -> Any:
+    """As GPT-J, but that scores are divided after the mask was added."""
+    mask = given.get("attention_mask")
+    if mask is not None and mask.dtype.is_floating_point:
+        mask = torch.where(mask > torch.finfo(mask.dtype).min / 2, mask / module.scale_attn, mask)
+    return _gptj(module, attention, {**given, "attention_mask": mask})
 
 
 def _places_of_keys(mask: Tensor | None, keys: int) -> Tensor | None:
@@ -125,7 +144,7 @@ def _of_heads(alibi: Tensor, heads: int) -> Tensor:
 
 
 def _bloom(module: Any, attention: Attention, given: Given) -> Any:
-    hidden, mask = given["hidden_states"], given["attention_mask"]
+    hidden, mask = given["hidden_states"], _added(module, given["attention_mask"])
     q, k, v = module._reshape(module.query_key_value(hidden))
     k, v = _cached(given, "layer_past", module.layer_idx, k, v)
     places = _places_of_keys(mask, k.shape[2])
@@ -150,7 +169,7 @@ def _mpt(module: Any, attention: Attention, given: Given) -> Any:
 
 
 def _falcon(module: Any, attention: Attention, given: Given) -> Any:
-    mask, places = given["attention_mask"], None
+    mask, places = _added(module, given["attention_mask"]), None
     q, k, v = (x.transpose(1, 2) for x in module._split_heads(module.query_key_value(given["hidden_states"])))
     has_alibi = given.get("alibi") is not None
     if has_alibi:
@@ -185,6 +204,9 @@ def _deberta_heads(module: Any, hidden: Tensor) -> Iterator[Tensor]:
 
 
 def _deberta(module: Any, attention: Attention, given: Given) -> Any:
+    held = getattr(module, "_posenc_layer", None)
+    if held is not None and held.handed is not None:
+        held.handed.compare(module, given)
     mask = given["attention_mask"].bool()
     out, _ = attention(module, *_deberta_heads(module, given["hidden_states"]), mask, is_causal=False)
     return out.flatten(2), None
@@ -193,7 +215,7 @@ def _deberta(module: Any, attention: Attention, given: Given) -> Any:
 def _mpnet(module: Any, attention: Attention, given: Given) -> Any:
     qkv = _by_heads(module.num_attention_heads, given["hidden_states"], module.q, module.k, module.v)
     scale = module.attention_head_size**-0.5
-    mask, bias = given.get("attention_mask"), given.get("position_bias")
+    mask, bias = _added(module, given.get("attention_mask")), given.get("position_bias")
     out, _ = attention(module, *qkv, mask, scaling=scale, is_causal=False, position_bias=bias)
     return (module.o(out.flatten(2)),)
 
@@ -201,7 +223,8 @@ def _mpnet(module: Any, attention: Attention, given: Given) -> Any:
 def _roformer(module: Any, attention: Attention, given: Given) -> Any:
     qkv = _by_heads(module.num_attention_heads, given["hidden_states"], module.query, module.key, module.value)
     scale = module.attention_head_size**-0.5
-    out, _ = attention(module, *qkv, given.get("attention_mask"), scaling=scale, is_causal=False)
+    mask = _added(module, given.get("attention_mask"))
+    out, _ = attention(module, *qkv, mask, scaling=scale, is_causal=False)
     return out.flatten(2), None
 
 
@@ -222,7 +245,7 @@ METHODS: dict[str, Replaced] = {
     "GPTJAttention": Replaced("_attn", _gptj, _OF_HEADS, dropouts=("attn_dropout",)),
     "GPTNeoSelfAttention": Replaced("_attn", _gptj, _OF_HEADS, dropouts=("attn_dropout",)),
     "GPTNeoXJapaneseAttention": Replaced("_attn", _gptj, _OF_HEADS, dropouts=("attention_dropout",)),
-    "CodeGenAttention": Replaced("_attn", _gptj, _OF_HEADS, dropouts=("attn_dropout",)),
+    "CodeGenAttention": Replaced("_attn", _codegen, _OF_HEADS, dropouts=("attn_dropout",)),
     "BloomAttention": Replaced(
         "forward",
         _bloom,
@@ -255,8 +278,8 @@ METHODS: dict[str, Replaced] = {
     "DisentangledSelfAttention": Replaced(
         "forward",
         _deberta,
-        ("hidden_states", "attention_mask"),
-        ("relative_pos", "rel_embeddings"),
+        ("hidden_states", "attention_mask", "relative_pos", "rel_embeddings"),
+        (),
         ("dropout", "pos_dropout"),
     ),
 }

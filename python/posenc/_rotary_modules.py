@@ -13,7 +13,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -149,6 +149,8 @@ def _arranged(rows: Tensor, like: Tensor, in_halves: Callable[[], bool]) -> Tens
     return torch.cat((rows, rows), -1) if in_halves() else rows.repeat_interleave(2, -1)
 
 
+_HOOKS = ("_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called")
+_HOOKS += ("_forward_pre_hooks", "_forward_pre_hooks_with_kwargs")
 # Of a Rotary itself, whatever attributes the original has.
 _OWN = ("composed", "original", "ropes", "angles", "length", "made_in_graph", "halves", "in_words", "at_entry", "training")
 
@@ -165,6 +167,8 @@ class Rotary(NotCopied, nn.Module):
         composed: bool,
     ) -> None:
         super().__init__()
+        # Hooks before and behind a call are of this one, which is called in its place.
+        vars(self).update({name: vars(original)[name] for name in _HOOKS})
         self.composed = composed
         self.original = original
         self.ropes = ropes  # by layer type; None where the model has one kind
@@ -200,7 +204,7 @@ class Rotary(NotCopied, nn.Module):
         shape = (len(rope.axes.names), 1, 1) if len(rope.axes.names) > 1 else (1, 1)
         ones = torch.ones(shape, dtype=torch.int64, device=device)
         try:
-            probe = self.original(torch.zeros(1, device=device), ones, **named)
+            probe = self.original.forward(torch.zeros(1, device=device), ones, **named)
         except Exception:
             return "unknown"
         self._require_width(rope, probe)
@@ -248,7 +252,7 @@ class Rotary(NotCopied, nn.Module):
             return self._in_graph(x, position_ids, layer_type)
         rope = self.ropes[layer_type] if layer_type in self.ropes else self.ropes[None]
         named = {} if layer_type is None else {"layer_type": layer_type}
-        probe = self.original(x, torch.ones_like(position_ids[..., :1]), **named)
+        probe = self.original.forward(x, torch.ones_like(position_ids[..., :1]), **named)
         self.at_entry.compare(self.original)  # the probe is what its rule of length, if any, has for position 1
         places = whole(position_ids)
         made: dict[_posenc.Rope | None, Any] = {}
@@ -305,26 +309,42 @@ class Rotary(NotCopied, nn.Module):
 
 
 def _carry(given: Tensor | tuple[Tensor, ...], name: str, value: Any) -> None:
-    for of in (given,) if isinstance(given, Tensor) else given:
+    for role, of in enumerate((given,) if isinstance(given, Tensor) else given):
         setattr(of, name, value)
+        of.posenc_made = (role, _written(of))  # type: ignore[attr-defined]
+
+
+def _written(x: Tensor) -> Tensor | int:
+    """What tells whether somebody wrote into it since: torch counts that, but not in inference mode."""
+    return x.clone() if x.is_inference() else x._version
+
+
+def _are_as_made(angles: Sequence[Any]) -> bool:
+    """Whether these are cos and sin as a Rotary gave them: all of them, each in its place, and not written to."""
+    for role, of in enumerate(angles):
+        made, before = getattr(of, "posenc_made", (None, 0))
+        if made != role or not (torch.equal(of, before) if isinstance(before, Tensor) else of._version == before):
+            return False
+    return bool(angles)
 
 
 def of_layer(given: Any, rope: _posenc.Rope | None) -> Any:
     """What a Rotary gave, for a layer that rotates by `rope`. ValueError for what no Rotary gave."""
-    of = given if isinstance(given, Tensor) else given[0] if given else None
-    if not hasattr(of, "posenc_of_rope"):
+    angles = (given,) if isinstance(given, Tensor) else tuple(given or ())
+    if not _are_as_made(angles) or not hasattr(angles[0], "posenc_of_rope"):
         raise ValueError("[use] plan must rotate all layers alike: the model hands its layers no angles that posenc made")
-    return of.posenc_of_rope(rope)
+    return angles[0].posenc_of_rope(rope)
 
 
 def _given_rotation(
     given: dict[str, Any], ropes: Mapping[str | None, _posenc.Rope | None], keeps_table: bool
 ) -> Rotation | NoRotation | None:
-    """What cos carries; or cos and sin themselves, where the model keeps a table, a number a pair (GPT-J): nothing of
-    theirs says by whom they were made, so that of other models, which may have towers, they are not taken."""
-    for name in _ANGLES:
-        if hasattr(given.get(name), "posenc_rotation"):
-            return given[name].posenc_rotation
+    """What cos and sin carry, and nothing where somebody changed one; or cos and sin themselves, where the model keeps a
+    table, a number a pair (GPT-J): nothing of theirs says by whom they were made, so that of other models, which may have
+    towers, they are not taken."""
+    angles = [given[name] for name in _ANGLES if isinstance(given.get(name), Tensor)]
+    if any(hasattr(of, "posenc_rotation") for of in angles):
+        return angles[0].posenc_rotation if _are_as_made(angles) else None
     cos, sin = given.get("cos"), given.get("sin")
     rope = ropes.get(None)
     if rope is None or not keeps_table or not isinstance(cos, Tensor) or cos.shape[-1] != rope.pairs:

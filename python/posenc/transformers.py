@@ -65,8 +65,9 @@ from ._handed.bias import OwnBias
 from ._held import NotCopied, hold, replace
 from ._handed.causal_flag import require_flag, with_implied
 from ._handed.keywords import refuse_unread, with_selected_keys
-from ._handed.left import keep_own_names, made_by_posenc, refuse_masks_in
+from ._handed.left import give_own_form, keep_own_names, made_by_posenc, refuse_masks_in
 from ._handed.mask_kind import kind_of, masked
+from ._handed.places import handed_places
 from ._own_angles import require_own_angles, require_own_tables
 from ._read_plan import read_plan
 from ._registered_name import NAME, asks_another, refuse_models_without_the_registry
@@ -336,6 +337,7 @@ def in_use(
             replace(undo, file, name, stand_in)
             functions.append(f"{file.__name__}.{name}")
         changed = []
+        handed = handed_places(part.model.modules())
         rotates = bool(rotated)
         for name, module, place, layer in layers:
             refuse_variant(module)
@@ -346,7 +348,7 @@ def in_use(
             has = own_layers.get(place, layer)
             own_tables = functools.partial(_own_tables, part.model, name, module, has)
             own_bias = OwnBias(has, own_tables) if is_of_configuration else None
-            held = AttendedLayer(module, layer, has, learned_of, masks, angles, own_bias)
+            held = AttendedLayer(module, layer, has, learned_of, masks, angles, own_bias, handed)
             undo.callback(held.projected.remove)
             replace(undo, module, _LAYER, held)
             if held.layer.score or held.layer.value is not None or masks == "plan" or masks_itself(module):
@@ -543,6 +545,7 @@ def _look_attention_up(undo: contextlib.ExitStack, part: TextPart) -> None:
     keep_own_names(undo, part.model, before, attends, can_be_replaced)
     left = [of for _, of in part.modules() if attends(of) and not can_be_replaced(of)]
     refuse_masks_in(undo, left, before, other)
+    give_own_form(undo, part.model, attends, before, other)
 
 
 def _look_attention_up_by(model: PreTrainedModel, name: str) -> None:

@@ -255,6 +255,100 @@ def test_a_mask_of_posencs_is_refused_where_a_module_beside_adds_it_to_scores():
         logits(model)
 
 
+OWN_CODE = {"gptj": {"rotary_dim": 4, "n_embd": 32}, "codegen": {"rotary_dim": 4, "n_embd": 32, "num_attention_heads": 4}, "gpt_neo": {"attention_types": [[["global"], 2]]}}
+
+
+@pytest.mark.parametrize("kind", OWN_CODE)
+def test_a_mask_of_the_callers_is_added_as_the_method_adds_it(kind):
+    """CodeGen divides the sum of scores and mask; True and False would be added as 1 and 0."""
+    names = {"n_layer": 2, "num_layers": 2, "num_heads": 2, "n_positions": 64}
+    model = made(kind, impl="eager", **{**names, **OWN_CODE[kind]})
+    shows = torch.ones(TOKENS, TOKENS, dtype=torch.bool).tril()[None, None]
+    hides = torch.finfo(torch.float32).min
+    added = torch.randn(1, 1, TOKENS, TOKENS, generator=torch.Generator().manual_seed(2)).masked_fill(~shows, hides)
+    own = logits(model, attention_mask=added, use_cache=False)
+    with use(model):
+        torch.testing.assert_close(logits(model, attention_mask=added, use_cache=False), own, atol=2e-5, rtol=1e-4)
+        with pytest.raises(NotImplementedError, match="adds a mask to scores, but is given one of True and False"):
+            logits(model, attention_mask=shows, use_cache=False)
+
+
+def test_a_router_gets_masks_in_the_form_that_it_knows():
+    """NLLB-MoE leaves padding out of its experts, by the mask of attention, which for it is 0 where a token is seen."""
+    sizes = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "num_experts": 4, "expert_capacity": 8}
+    sizes |= {f"{of}_{what}": n for of in ("encoder", "decoder") for what, n in (("attention_heads", 2), ("ffn_dim", 32), ("sparse_step", 1))}
+    model = made("nllb-moe", transformers.AutoModelForSeq2SeqLM, "eager", **sizes)
+    shows = torch.ones_like(IDS)
+    shows[1, 13:] = 0
+    for mask in (None, torch.ones_like(IDS), shows):
+        given = {"attention_mask": mask, "decoder_input_ids": IDS[:, :7]}
+        own = logits(model, **given)
+        with use(model):
+            torch.testing.assert_close(logits(model, **given), own, atol=2e-5, rtol=1e-4)
+
+
+# ---- what hooks hand on ----
+
+
+def hands_on(change):
+    def before(module, args, kwargs):
+        return args, {**kwargs, "position_embeddings": change(*kwargs["position_embeddings"])}
+
+    return lambda model: model.model.layers[1].self_attn.register_forward_pre_hook(before, with_kwargs=True)
+
+
+def makes(change, from_tokens=0):
+    def behind(module, args, made):
+        return change(*made) if made[0].shape[1] >= from_tokens else made
+
+    return lambda model: model.model.rotary_emb.register_forward_hook(behind)
+
+
+ANGLES = {
+    "another sin": hands_on(lambda cos, sin: (cos, -sin)),
+    "another cos": hands_on(lambda cos, sin: (2 * cos, sin)),
+    "exchanged": hands_on(lambda cos, sin: (sin, cos)),
+    "written to": hands_on(lambda cos, sin: (cos, sin.neg_())),
+    "made so": makes(lambda cos, sin: (cos, -sin)),
+    "made so of many tokens": makes(lambda cos, sin: (1.5 * cos, 1.5 * sin), from_tokens=12),
+}
+
+
+@pytest.mark.parametrize("hook", ANGLES)
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_angles_that_a_hook_changes_are_those_that_rotate(hook, mode):
+    """Posenc's own were taken, as one of the two was still posenc's."""
+    model = made(initializer_range=0.2)
+    plain = logits(model)
+    ANGLES[hook](model)
+    with mode():
+        own = model(IDS).logits
+        assert not torch.allclose(own, plain, atol=1e-2)
+        with use(model):
+            torch.testing.assert_close(model(IDS).logits, own, atol=2e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["deberta", "deberta-v2"])
+@pytest.mark.parametrize("name", ["rel_embeddings", "relative_pos"])
+def test_what_an_encoder_hands_its_layers_is_compared(kind, name):
+    facts = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"], "type_vocab_size": 0}
+    facts |= {"max_relative_positions": 16, "initializer_range": 0.5}
+    model = made(kind, transformers.AutoModel, "eager", **facts)
+    own = model(IDS)[0]
+    changes = []
+
+    def before(module, args, kwargs):
+        return args, {**kwargs, name: kwargs[name].flip(0 if name == "rel_embeddings" else -1)} if changes else kwargs
+
+    of = [module for at, module in model.named_modules() if at.endswith("attention.self")]
+    of[1].register_forward_pre_hook(before, with_kwargs=True)
+    with torch.no_grad(), use(model):
+        torch.testing.assert_close(model(IDS)[0], own, atol=2e-5, rtol=1e-4)
+        changes.append(1)
+        with pytest.raises(ValueError, match=f"is handed {name} that are not its encoder's"):
+            model(IDS)
+
+
 # ---- windows ----
 
 
