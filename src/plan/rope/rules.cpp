@@ -40,6 +40,20 @@ void warn_of_zero(RopeKeys& keys, const std::optional<double>& attention_factor)
   keys.reader().warn("no-rotation", "attention_factor is 0: every rotated channel becomes 0.", {});
 }
 
+// Of dictionaries by layer type transformers' function reads this key in none: it looks at the top of rope_parameters.
+bool truncates(RopeKeys& keys) {
+  const auto place = keys.peek("truncate");
+  const bool is_said = keys.flag("truncate").value_or(true);
+  if (!is_said && place && place->in_file && keys.dicts().are_by_name() && keys.scope().has_class()) {
+    keys.reader().warn("precedence",
+                       formatted("{} is false, but transformers reads it at the top of rope_parameters alone, and "
+                                 "truncates: its frequencies are others.",
+                                 place->from),
+                       {place->from});
+  }
+  return is_said;
+}
+
 Scaling read_yarn(RopeKeys& keys, std::int64_t) {
   YarnScaling rule;
   rule.original_max_position_embeddings = keys.original_length({});
@@ -53,7 +67,7 @@ Scaling read_yarn(RopeKeys& keys, std::int64_t) {
   rule.beta_slow = beta(keys, "beta_slow");
   rule.mscale = keys.number("mscale");
   rule.mscale_all_dim = keys.number("mscale_all_dim");
-  rule.truncate = keys.flag("truncate").value_or(true);
+  rule.truncate = truncates(keys);
   warn_of_zero(keys, rule.attention_factor);
   return rule;
 }
