@@ -229,6 +229,15 @@ TEST(TextKin, what_a_plan_cannot_hold_is_named) {
   }
 }
 
+TEST(TextKin, norms_of_neomme_have_no_weights) {
+  const Plan plan = plan_of(config({"neomme", kByType, R"(, "per_layer_config": {})", ""}));
+  ASSERT_TRUE(plan.known);
+  for (const LayerPlan& layer : plan.stacks[0].layers) {
+    ASSERT_TRUE(layer.qk_norm);
+    EXPECT_FALSE(layer.qk_norm->weighted);
+  }
+}
+
 TEST(TextKin, entries_of_single_layers_are_checked) {
   const auto with = [](std::string_view entries) {
     return config({"gemma4_text", kByType, std::string(R"(, "per_layer_config": )") + std::string(entries), ""});
