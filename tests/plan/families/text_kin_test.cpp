@@ -215,6 +215,17 @@ TEST(TextKin, dots3_note_has_an_indexer_in_indexed_layers_and_sizes_of_its_own_i
             "1 2/2x64:32 interleaved 16+48 @500 s0.125 causal w31,0");
 }
 
+// As the weights were released: the class makes types, sizes and bases of sliding layers of keys of its own.
+TEST(TextKin, dots3_note_as_released_is_not_known) {
+  constexpr std::string_view kTypes = R"(, "sliding_window": 32, "layer_types": ["full_attention", "sliding_attention"])";
+  for (const std::string_view more : {R"(, "swa_head_dim": 48)", R"(, "use_dsa": true, "per_layer_config": {})"}) {
+    const Plan plan = plan_of(config({"dots3_note_text", kLatent, std::string(kIndexed) + std::string(kTypes) +
+                                                                      std::string(more), ""}));
+    EXPECT_FALSE(plan.known) << more;
+    EXPECT_EQ(plan.stacks[0].unknown.size(), 1U) << more;
+  }
+}
+
 // ---- what is not known ----
 
 TEST(TextKin, what_a_plan_cannot_hold_is_named) {
