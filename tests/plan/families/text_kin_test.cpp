@@ -228,6 +228,18 @@ TEST(TextKin, dots3_note_as_released_is_not_known) {
 
 // ---- what is not known ----
 
+TEST(TextKin, an_indexer_and_a_merged_mask_are_causal) {
+  for (const std::string_view type : {"glm_moe_dsa", "t5gemma2_decoder"}) {
+    const auto plan = [&](std::string_view causal) {
+      return plan_of(config({type, type == "glm_moe_dsa" ? kLatent : kDecoder,
+                             std::string(kIndexed) + R"(, "sliding_window": 32, "is_causal": )" + std::string(causal),
+                             ""}));
+    };
+    EXPECT_TRUE(plan("true").known) << type;
+    EXPECT_FALSE(plan("false").known) << type;
+  }
+}
+
 TEST(TextKin, what_a_plan_cannot_hold_is_named) {
   for (const Kin& kin :
        {Kin{"molmo2_text", kDecoder, R"(, "qk_norm_type": "olmo")", ""}, Kin{"neomme", kByType, "", ""},
