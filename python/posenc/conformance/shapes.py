@@ -51,23 +51,30 @@ _HALVED = (
 )
 
 
-def _class(config: Any) -> Any:
+def _classes(config: Any) -> Iterator[Any]:
     for name in _MAPPINGS:
         mapping = getattr(modeling_auto, name)
         if type(config) in mapping:
             found = mapping[type(config)]
-            return found[0] if isinstance(found, (tuple, list)) else found
-    return sweep_model.model_class(config)
+            yield found[0] if isinstance(found, (tuple, list)) else found
+    if (of := sweep_model.model_class(config)) is not None:
+        yield of
 
 
 def weights(config: Any) -> Shapes | None:
     """Names and shapes of a class's weights; None where transformers has no class of its own for it."""
-    of = _class(config)
-    if of is None:
-        return None
-    with torch.device("meta"):
-        model = of(config)
-    return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    failure = None
+    for of in _classes(config):
+        try:
+            with torch.device("meta"):
+                model = of(config)
+        except (AttributeError, AssertionError) as error:  # of a part of what this configuration is of (Qwen3.5's text)
+            failure = failure or error
+            continue
+        return {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    if failure is not None:
+        raise failure
+    return None
 
 
 def write_header(file: pathlib.Path, shapes: Shapes) -> None:

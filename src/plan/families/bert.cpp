@@ -139,12 +139,6 @@ SchemeChoice bert_scheme(ConfigScope& scope, const SchemeFacts& facts) {
   return {.from = place->from};
 }
 
-// Without per_layer_config every second layer with a window has another than sliding_window says.
-SchemeChoice neomme_scheme(ConfigScope& scope, const SchemeFacts&) {
-  if (!scope.peek(keys::kLayerConfig)) scope.fail_missing(keys::kLayerConfig);
-  return choose_rotation(family_default(scope.family()));
-}
-
 // A rotation, unless rotary_emb_fraction is 0: then what the stack adds.
 SchemeChoice nomic_scheme(ConfigScope& scope, const SchemeFacts&) {
   const auto place = scope.peek(keys::kPartialFactor);
@@ -270,7 +264,8 @@ std::span<const Family> bert_families() noexcept {
      .windows = Windows::patterned, .default_pattern = 3},
     {.name = "neomme", .class_stems = "NeoMME", .pairing = kHalf, .main = kRotatingStack,
      .width = Width::partial_factor, .ropes_per_type = true, .axes = AxesRule{.layout = AxisLayout::rows_columns, .sections = {}},
-     .windows = Windows::patterned, .needs_types = true, .qk_norm = QkNormRule{kRmsPerHead}, .scheme = neomme_scheme},
+     .windows = Windows::patterned, .needs_types = true,
+     .qk_norm = QkNormRule{QkNorm{.kind = QkNorm::Kind::rms, .weighted = false}}, .scheme = rotation_of_layers},
     {.name = "gte", .model_types = "gte jina_embeddings_v3", .class_stems = "Gte JinaEmbeddingsV3", .pairing = kHalf,
      .main = kRotatingStack},
     {.name = "neobert", .class_stems = "NeoBERT NeoBERTLMHead", .pairing = kInterleaved, .main = kRotatingStack,

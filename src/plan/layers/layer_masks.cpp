@@ -45,6 +45,14 @@ void read_is_causal(ConfigScope& scope, StackMask& mask) {
   mask.kind = {word == "causal" ? MaskKind::causal : MaskKind::bidirectional, contract->from};
 }
 
+// Whose words of the mask are of a causal one: which keys an indexer ranks then, say.
+void refuse_both_ways(ConfigScope& scope) {
+  const Setting<bool> causal = scope.flag(keys::kIsCausal);
+  if (causal.value != false) return;
+  scope.reader().undecided(formatted("{} is false: what a mask that is not causal hides is not read.", causal.from),
+                           {causal.from});
+}
+
 void read_evenness(ConfigScope& scope, const Key& key, StackMask& mask) {
   const Setting<bool> even = scope.flag(key);
   if (!even.value.value_or(false)) return;
@@ -118,6 +126,7 @@ StackMask read_stack_mask(ConfigScope& scope) {
   if (!mask.rotated_causal) read_sparse_word(scope, rule.sparse_if, mask);
   if (rule.causal_if != nullptr) return mask;
   if (rule.kind == MaskKind::causal) read_is_causal(scope, mask);
+  if (scope.family().indexer || rule.detail.text.starts_with("causal")) refuse_both_ways(scope);
   const Setting<bool> decodes = rule.both_ways_without ? scope.flag(*rule.both_ways_without) : Setting<bool>{};
   if (!decodes.value.value_or(true)) mask.kind = {MaskKind::bidirectional, decodes.from};
   return mask;

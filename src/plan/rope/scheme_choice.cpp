@@ -57,6 +57,11 @@ SchemeChoice scheme_by_type(ConfigScope& scope, const SchemeFacts&) {
   return {.from = type->from};
 }
 
+SchemeChoice rotation_of_layers(ConfigScope& scope, const SchemeFacts&) {
+  if (!scope.peek(keys::kLayerConfig)) scope.fail_missing(keys::kLayerConfig);
+  return choose_rotation(family_default(scope.family()));
+}
+
 SchemeChoice relative_scheme(ConfigScope& scope, const SchemeFacts&) {
   const RelativeTypes& types = scope.stack().types;
   if (types == RelativeTypes{}) return {.from = family_default(scope.family())};

@@ -31,6 +31,9 @@ SchemeChoice choose_alibi(ConfigScope& scope, std::int64_t heads, std::string fr
 // Choices of several families, for Family::scheme; those of one stand beside its row.
 // A rotation only where position_embedding_type is "rope" or "rotary".
 SchemeChoice scheme_by_type(ConfigScope& scope, const SchemeFacts& facts);
+// A rotation, where per_layer_config is there: without it NeoMME gives every second layer with a window another one, and
+// Dots 3 takes sizes of sliding layers from keys of their own and full layers for indexed ones.
+SchemeChoice rotation_of_layers(ConfigScope& scope, const SchemeFacts& facts);
 // By position_embeddings_type, in stacks that have StackRule::types; the others rest.
 SchemeChoice relative_scheme(ConfigScope& scope, const SchemeFacts& facts);
 // An unknown family, by the general rules of the plan's contract: a base means rotation, n_positions or the type

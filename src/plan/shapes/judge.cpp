@@ -61,6 +61,11 @@ class Judge {
     }
     for (const Stack& stack : plan_.stacks) look_for_absent(stack);
     for (const auto& [table, stack] : tables_) look_at_width(*table, *stack);
+    for (const auto& [table, stack] : odd_tables_) {
+      // Another table than the plan's, where that one is there (Decision Transformer's GPT-2 has one of its own).
+      if (std::ranges::find(tables_, stack, [](const auto& one) { return one.second; }) != tables_.end()) continue;
+      add({stack->name + " table", "the rows of the learned table"}, *table, "another number of rows");
+    }
   }
 
   std::vector<Warning> take() {
@@ -232,6 +237,10 @@ class Judge {
       absent("sinks", "sinks", stack, layer);
     }
     if (!layer.qk_norm || !layer.qk_norm->weighted || any_other(attention.module, {"norm", "ln"})) return;
+    // Or beside the module that projects (Zaya).
+    std::string_view around = attention.module;
+    around.remove_suffix(1);
+    if (any_other(around.substr(0, around.rfind('.') + 1), {"qk_norm"})) return;
     const QkNorm& norm = *layer.qk_norm;
     constexpr std::string_view kNorm = "a norm of q and k with weights";
     if (!layer.kv_from && !has(TensorRole::key_norm)) absent("a norm of keys", kNorm, stack, layer);
@@ -314,7 +323,7 @@ class Judge {
         return tables_.push_back({&tensor, &stack});
       }
     }
-    if (is_claimed) return add({fact, "the rows of the learned table"}, tensor, "another number of rows");
+    if (is_claimed) return odd_tables_.push_back({&tensor, &stack});
     if (tensor.shape.size() == 2 && rotates(stack, tensor.shape[1])) return;
     add({fact, "nothing is added to the embeddings"}, tensor, "no table");
   }
@@ -361,7 +370,8 @@ class Judge {
 
   // A table's rows are added to embeddings of words, or to what comes into attention: it is as wide as one of them.
   void look_at_width(const NamedShape& table, const Stack& stack) {
-    if (table.shape.size() != 2) return;
+    // A projection before the sum says that words are of another width (MobileBERT).
+    if (table.shape.size() != 2 || any_other("", {"embedding_transformation"})) return;
     std::set<std::int64_t> widths;
     const auto words = of_stacks_.find({stack.name, TensorRole::words});
     if (words != of_stacks_.end()) {
@@ -387,6 +397,7 @@ class Judge {
   std::map<LayerPlace, Attention> attentions_;
   std::map<std::pair<std::string, TensorRole>, std::vector<const NamedShape*>> of_stacks_;
   std::vector<std::pair<const NamedShape*, const Stack*>> tables_;
+  std::vector<std::pair<const NamedShape*, const Stack*>> odd_tables_;  // of other rows than the plan's
   std::set<std::string_view> others_;  // without a role, or packed
 };
 

@@ -71,6 +71,7 @@ constexpr Ending kOfStack[] = {
     {"position_embeddings.weight", TensorRole::table},
     {"position_embedding.weight", TensorRole::table},
     {"position_embd.weight", TensorRole::table},
+    {"embed_timestep.weight", TensorRole::table},
     {"relative_attention_bias.weight", TensorRole::bias_table},
     {"attn_rel_b.weight", TensorRole::bias_table},
     {"wte.weight", TensorRole::words},
@@ -87,15 +88,20 @@ constexpr Ending kOfStack[] = {
 constexpr std::string_view kOthers[] = {"indexer", "mtp.", "mtp_", "nextn", "lora_", "mask_decoder",
                                         // Modules between two models, and towers whose names do not say "vision".
                                         "memory_attention", "transformer_module", "qformer", "img_processor",
-                                        "image_tower", "video_tower"};
+                                        "image_tower", "video_tower", "sam_encoder"};
 // Of cross attention, in the module behind the layer's number.
 constexpr std::string_view kCrossWords[] = {"cross", "encoder_attn", "EncDec"};
 
 bool has(std::string_view name, std::string_view word) { return name.find(word) != std::string_view::npos; }
 
 std::string_view stack_of(std::string_view name) {
+  if (has(name, "diarization")) return "audio_diarization";
   if (has(name, "vision") || has(name, "visual") || name.starts_with("v.")) return "vision";
   if (has(name, "audio") || name.starts_with("a.")) return "audio";
+  for (const std::string_view own : {"question_encoder", "text_encoder"}) {
+    if (name.starts_with(own)) return own;
+  }
+  if (name.starts_with("generator.")) name.remove_prefix(name.find('.') + 1);  // RAG's second model
   if (name.starts_with("encoder.") || name.starts_with("model.encoder.") || name.starts_with("enc.")) return "encoder";
   if (name.starts_with("decoder.") || name.starts_with("model.decoder.") || name.starts_with("dec.")) return "decoder";
   return {};
@@ -153,15 +159,21 @@ std::optional<Role> role_of(std::string_view name) {
 }
 
 const Stack* stack_for(const Plan& plan, const Role& role) {
-  const Stack* found = nullptr;
-  for (const Stack& stack : plan.stacks) {
-    if (role.stack.empty() || stack.name != role.stack) continue;
-    if (found != nullptr) return nullptr;
-    found = &stack;
+  const auto count = [&](std::string_view name) { return std::ranges::count(plan.stacks, name, &Stack::name); };
+  std::string_view name = role.stack;
+  // What a decoder listens to or looks at is a tower of the plan (PP-FormulaNet).
+  if (name == "encoder" && count(name) == 0) {
+    if (count("vision") > 0) {
+      name = "vision";
+    } else if (count("audio") > 0) {
+      name = "audio";
+    }
   }
-  if (found != nullptr) return found;
-  const bool is_tower = role.stack == "vision" || role.stack == "audio";
-  return is_tower || plan.stacks.empty() ? nullptr : &plan.stacks.front();
+  if (count(name) > 1) return nullptr;
+  if (count(name) == 1) return &*std::ranges::find(plan.stacks, name, &Stack::name);
+  if (name == "vision" || name.starts_with("audio") || plan.stacks.empty()) return nullptr;
+  // Of stages nothing says which (Hiera's blocks are counted through, and their heads grow).
+  return plan.stacks.front().name.ends_with("_stage1") ? nullptr : &plan.stacks.front();
 }
 
 }  // namespace posenc::plan

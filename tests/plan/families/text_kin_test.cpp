@@ -215,7 +215,30 @@ TEST(TextKin, dots3_note_has_an_indexer_in_indexed_layers_and_sizes_of_its_own_i
             "1 2/2x64:32 interleaved 16+48 @500 s0.125 causal w31,0");
 }
 
+// As the weights were released: the class makes types, sizes and bases of sliding layers of keys of its own.
+TEST(TextKin, dots3_note_as_released_is_not_known) {
+  constexpr std::string_view kTypes = R"(, "sliding_window": 32, "layer_types": ["full_attention", "sliding_attention"])";
+  for (const std::string_view more : {R"(, "swa_head_dim": 48)", R"(, "use_dsa": true, "per_layer_config": {})"}) {
+    const Plan plan = plan_of(config({"dots3_note_text", kLatent, std::string(kIndexed) + std::string(kTypes) +
+                                                                      std::string(more), ""}));
+    EXPECT_FALSE(plan.known) << more;
+    EXPECT_EQ(plan.stacks[0].unknown.size(), 1U) << more;
+  }
+}
+
 // ---- what is not known ----
+
+TEST(TextKin, an_indexer_and_a_merged_mask_are_causal) {
+  for (const std::string_view type : {"glm_moe_dsa", "t5gemma2_decoder"}) {
+    const auto plan = [&](std::string_view causal) {
+      return plan_of(config({type, type == "glm_moe_dsa" ? kLatent : kDecoder,
+                             std::string(kIndexed) + R"(, "sliding_window": 32, "is_causal": )" + std::string(causal),
+                             ""}));
+    };
+    EXPECT_TRUE(plan("true").known) << type;
+    EXPECT_FALSE(plan("false").known) << type;
+  }
+}
 
 TEST(TextKin, what_a_plan_cannot_hold_is_named) {
   for (const Kin& kin :
@@ -226,6 +249,15 @@ TEST(TextKin, what_a_plan_cannot_hold_is_named) {
     EXPECT_FALSE(plan.known) << kin.type;
     ASSERT_EQ(plan.stacks.size(), 1U) << kin.type;
     EXPECT_EQ(plan.stacks[0].unknown.size(), 1U) << kin.type;
+  }
+}
+
+TEST(TextKin, norms_of_neomme_have_no_weights) {
+  const Plan plan = plan_of(config({"neomme", kByType, R"(, "per_layer_config": {})", ""}));
+  ASSERT_TRUE(plan.known);
+  for (const LayerPlan& layer : plan.stacks[0].layers) {
+    ASSERT_TRUE(layer.qk_norm);
+    EXPECT_FALSE(layer.qk_norm->weighted);
   }
 }
 
