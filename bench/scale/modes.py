@@ -14,7 +14,7 @@ from events import Event, Process, Simulation
 from machines import Machine
 
 F32 = 4
-MOST_PARTS, LEAST_ROWS = 4, 1024  # of the last block that a rank needs, and of a part of it: as in _schedule.py
+MOST_PARTS, LEAST_ROWS = 4, 1024  # of a block of another rank, and of a part of it: as in _schedule.py
 
 
 @dataclass(frozen=True)
@@ -159,15 +159,9 @@ class Run:
     counted: Counted
     dealt: int = 1  # ranks of a group that deal heads
     ahead: int = 1  # blocks that are asked for before they are needed
-    needed: dict[int, list[Part]] = field(default_factory=dict)  # by group
 
     def held(self, rank: int, *counts: float) -> None:
         self.counted.held[rank] = max(self.counted.held[rank], sum(counts))
-
-    def parts(self, group: int, gathers: bool) -> list[Part]:
-        if group not in self.needed:
-            self.needed[group] = parts_of(self, group, gathers)
-        return self.needed[group]
 
     # ---- of a group: ranks that deal heads have its rows together ----
 
@@ -196,16 +190,18 @@ class Part:
     share: float
 
 
+def cut(run: Run, owner: int, gathers: bool) -> list[Part]:
+    """What others take of a group's block."""
+    count = 1 if gathers else max(min(MOST_PARTS, run.rows(run.work.keys, owner) // LEAST_ROWS), 1)
+    return [Part(owner, n, 1.0 / count) for n in range(count)]
+
+
 def parts_of(run: Run, group: int, gathers: bool) -> list[Part]:
-    """What a group needs, in its order: its own block, that of the group before it, and so on; the last in parts."""
+    """What a group needs, in its order: its own block, that of the group before it, and so on, those of others in parts."""
     groups = run.machine.ranks // run.dealt
-    whose = [(group - s) % groups for s in range(groups)]
-    needed = [k for k in whose if run.pairs(group, k) > 0]
-    if gathers or not needed or needed[-1] == group:
-        return [Part(k, 0, 1.0) for k in needed]
-    last = needed.pop()
-    count = max(min(MOST_PARTS, run.rows(run.work.keys, last) // LEAST_ROWS), 1)
-    return [Part(k, 0, 1.0) for k in needed] + [Part(last, n, 1.0 / count) for n in range(count)]
+    whose = ((group - s) % groups for s in range(groups))
+    needed = (k for k in whose if run.pairs(group, k) > 0)
+    return [part for k in needed for part in ([Part(k, 0, 1.0)] if k == group else cut(run, k, gathers))]
 
 
 def blocks(run: Run, rank: int, gathers: bool) -> Process:
@@ -220,13 +216,15 @@ def blocks(run: Run, rank: int, gathers: bool) -> Process:
     row = kv_heads * layer.channels * layer.width
     n = run.rows(run.work.queries, group)
     result = n * heads * (layer.value_dim + 1) * F32
-    needed = run.parts(group, gathers)
+    needed = parts_of(run, group, gathers)
     own = run.rows(run.work.keys, group) * row
+    taken = cut(run, group, gathers)
     for s in range(1, groups):
         other = (group + s) % groups
-        for part in run.parts(other, gathers):
-            if part.owner == group:
-                messages.send(rank, other * run.dealt + place, part.share * own, ("keys", part.number))
+        if run.pairs(other, group) == 0:
+            continue
+        for part in taken:
+            messages.send(rank, other * run.dealt + place, part.share * own, ("keys", part.number))
     q = n * heads * layer.head_dim * layer.width
     held = [part.share * run.rows(run.work.keys, part.owner) * row for part in needed]
     coming: dict[int, Event] = {}
@@ -236,10 +234,15 @@ def blocks(run: Run, rank: int, gathers: bool) -> Process:
             source = needed[turn].owner * run.dealt + place
             coming[turn] = messages.receive(source, rank, held[turn], ("keys", needed[turn].number))
 
+    block = max((run.rows(run.work.keys, part.owner) * row for part in needed), default=0)
+
     def last_ahead(turn: int) -> int:
-        """The last that is asked for before this one is computed: parts of a block together."""
-        last = min(turn + run.ahead, len(needed) - 1)
-        while last + 1 < len(needed) and needed[last + 1].owner == needed[last].owner:
+        """The last that is asked for before this one is waited for: of others' blocks so many."""
+        last, count = turn, 0.0
+        while last + 1 < len(needed):
+            count += held[last + 1] if needed[last + 1].owner != group else 0.0
+            if count > run.ahead * block * (1 + 1e-9):
+                break
             last += 1
         return last
 
