@@ -14,7 +14,7 @@ from events import Event, Process, Simulation
 from machines import Machine
 
 F32 = 4
-MOST_PARTS, LEAST_ROWS = 4, 1024  # of a block of another rank, and of a part of it: as in _schedule.py
+MOST_PARTS, LEAST_ROWS = 4, 1024  # of another rank's block, and of a part of it: as in _schedule.py
 
 
 @dataclass(frozen=True)
@@ -159,9 +159,15 @@ class Run:
     counted: Counted
     dealt: int = 1  # ranks of a group that deal heads
     ahead: int = 1  # blocks that are asked for before they are needed
+    needed: dict[int, list[Part]] = field(default_factory=dict)  # by group
 
     def held(self, rank: int, *counts: float) -> None:
         self.counted.held[rank] = max(self.counted.held[rank], sum(counts))
+
+    def parts(self, group: int, gathers: bool) -> list[Part]:
+        if group not in self.needed:
+            self.needed[group] = parts_of(self, group, gathers)
+        return self.needed[group]
 
     # ---- of a group: ranks that deal heads have its rows together ----
 
@@ -190,18 +196,18 @@ class Part:
     share: float
 
 
-def cut(run: Run, owner: int, gathers: bool) -> list[Part]:
-    """What others take of a group's block."""
-    count = 1 if gathers else max(min(MOST_PARTS, run.rows(run.work.keys, owner) // LEAST_ROWS), 1)
-    return [Part(owner, n, 1.0 / count) for n in range(count)]
-
-
 def parts_of(run: Run, group: int, gathers: bool) -> list[Part]:
-    """What a group needs, in its order: its own block, that of the group before it, and so on, those of others in parts."""
+    """What a group needs, in its order: its own block, that of the group before it, and so on, those of others in parts: all,
+    or where machines say so the last."""
     groups = run.machine.ranks // run.dealt
-    whose = ((group - s) % groups for s in range(groups))
-    needed = (k for k in whose if run.pairs(group, k) > 0)
-    return [part for k in needed for part in ([Part(k, 0, 1.0)] if k == group else cut(run, k, gathers))]
+    whose = [(group - s) % groups for s in range(groups)]
+    needed = [k for k in whose if run.pairs(group, k) > 0]
+    out: list[Part] = []
+    for k in needed:
+        is_cut = not gathers and k != group and (run.machine.takes_all_in_parts or k == needed[-1])
+        count = max(min(MOST_PARTS, run.rows(run.work.keys, k) // LEAST_ROWS), 1) if is_cut else 1
+        out += [Part(k, n, 1.0 / count) for n in range(count)]
+    return out
 
 
 def blocks(run: Run, rank: int, gathers: bool) -> Process:
@@ -216,15 +222,13 @@ def blocks(run: Run, rank: int, gathers: bool) -> Process:
     row = kv_heads * layer.channels * layer.width
     n = run.rows(run.work.queries, group)
     result = n * heads * (layer.value_dim + 1) * F32
-    needed = parts_of(run, group, gathers)
+    needed = run.parts(group, gathers)
     own = run.rows(run.work.keys, group) * row
-    taken = cut(run, group, gathers)
     for s in range(1, groups):
         other = (group + s) % groups
-        if run.pairs(other, group) == 0:
-            continue
-        for part in taken:
-            messages.send(rank, other * run.dealt + place, part.share * own, ("keys", part.number))
+        for part in run.parts(other, gathers):
+            if part.owner == group:
+                messages.send(rank, other * run.dealt + place, part.share * own, ("keys", part.number))
     q = n * heads * layer.head_dim * layer.width
     held = [part.share * run.rows(run.work.keys, part.owner) * row for part in needed]
     coming: dict[int, Event] = {}

@@ -160,8 +160,11 @@ class Schedule:
             self.backward = [[p if needs[g][p] else None for g in range(self.groups)] for p in range(len(self.pieces))]
             self.forward = self.backward[::-1]
         else:
-            self.forward = list(zip_longest(*(self._in_turn(g, needs[g], in_parts) for g in range(self.groups))))
-            self.backward = self.forward
+            in_turn = [self._in_turn(g, needs[g], in_parts) for g in range(self.groups)]
+            self.backward = list(zip_longest(*(parts for _, parts in in_turn)))
+            # Elsewhere merging results, which each part adds once more, takes as long as there is to hide: of blocks but the
+            # last there are no parts.
+            self.forward = self.backward if device.type == "cpu" else list(zip_longest(*(of for of, _ in in_turn)))
         if device.type != "cpu":
             self._move(device)
 
@@ -186,10 +189,14 @@ class Schedule:
         for piece in self.pieces:
             piece.rows = piece.rows.to(device)
 
-    def _in_turn(self, group: int, needs: list[bool], in_parts: bool) -> list[int]:
-        """Numbers of the pieces that a group needs: its own, then that of the group before, and so on."""
+    def _in_turn(self, group: int, needs: list[bool], in_parts: bool) -> tuple[list[int], list[int]]:
+        """Numbers of the pieces that a group needs: its own, then that of the group before, and so on, of which the last is
+        in parts; and all in parts but its own."""
         taken = [p for p in ((group - s) % self.groups for s in range(self.groups)) if needs[p]]
-        return [part for p in taken for part in (self._parts_of(p) if in_parts and p != group else [p])]
+        if not in_parts or not taken:
+            return taken, taken
+        cut = [[p] if p == group else self._parts_of(p) for p in taken]
+        return [*taken[:-1], *cut[-1]], [part for parts in cut for part in parts]
 
     def _parts_of(self, p: int) -> list[int]:
         if p not in self._cut:

@@ -307,7 +307,11 @@ class Asked(list):
 @pytest.mark.parametrize("rows, parts", [(13, 4), (8, 2), (5, 1)])  # of 3 rows or more
 def test_as_much_as_a_block_is_asked_for_ahead_in_parts(rows, parts):
     sharding = posenc.shard(4, tokens=4 * rows)
-    schedule = _schedule.schedule_of(sharding, sharding, M(kind="causal"), 0, 1, False, True, torch.device("cpu"))
+    schedule, elsewhere = (
+        _schedule.Schedule(sharding, sharding, M(kind="causal"), 0, 1, False, True, torch.device(device))
+        for device in ("cpu", "meta")
+    )
+    assert len(elsewhere.forward) == 3 + parts and len(elsewhere.backward) == 1 + 3 * parts
     asked = Asked()
     call = types.SimpleNamespace(
         group=2, first=0, end=1, axis=0, gathers=False, schedule=schedule, exchange=asked, rank_of=lambda group: group
