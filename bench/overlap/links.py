@@ -30,6 +30,12 @@ CLONE_NEWNET = 0x40000000
 ETH_P_ALL, SOL_PACKET, PACKET_VNET_HDR, PACKET_IGNORE_OUTGOING = 3, 263, 15, 23
 VNET_HEADER = 10  # of virtio: with it frames of 64 KiB, that no device has cut or summed yet, come and go whole
 STORE = 29500
+# Of TCP in the namespaces, so that links carry what they say from the first byte on. BBR, where it is the machine's default,
+# looks for the bandwidth for longer than a block takes, and sends frames of 1 or 2 KiB: four times as many, which the switch
+# passes on one by one. A connection that was idle would begin anew with 10 segments, at each block. And since nothing is lost
+# here, windows would grow until a block lay in the queue of a port, and what asks for another behind it: a connection has no
+# more on its way than twice what a link of 100 Mbit/s holds, 10 ms there and back.
+TCP = {"tcp_congestion_control": "reno", "tcp_slow_start_after_idle": "0", "tcp_rmem": "4096 131072 524288"}
 
 
 @dataclass(frozen=True)
@@ -132,9 +138,8 @@ def _be_rank(rank: int, do: Callable[[int], Any], link: Link, pipe: Any) -> None
         for command in ("ip link set lo up", f"ip address add 10.77.0.{rank + 1}/24 dev eth0", "ip link set eth0 up"):
             _call(command)
         _limit("eth0", link)
-        # BBR, where it is the machine's default, looks for the bandwidth for longer than a block takes, and sends frames
-        # of 1 or 2 KiB: four times as many, which the switch passes on one by one.
-        pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control").write_text("reno")
+        for name, value in TCP.items():
+            pathlib.Path("/proc/sys/net/ipv4", name).write_text(value)
         os.environ["GLOO_SOCKET_IFNAME"] = "eth0"
         ended = Ended(do(rank))
     except BaseException as problem:

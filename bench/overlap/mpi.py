@@ -40,6 +40,7 @@ def mpirun(asked: argparse.Namespace, folder: pathlib.Path) -> str:
     settings = {
         "plm_rsh_agent": str(agent), "plm_rsh_no_tree_spawn": "1", "oob_tcp_if_include": "eth0", "btl": "tcp,self",
         "btl_tcp_if_include": "eth0", "orte_tmpdir_base": str(folder),
+        "mpi_yield_when_idle": "1",  # who waits leaves the core to the switch
     }  # fmt: skip
     command = ["mpirun", "--allow-run-as-root", "-n", str(asked.ranks)]
     command += ["--host", ",".join(f"{address(rank)}:1" for rank in range(asked.ranks))]

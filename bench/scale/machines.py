@@ -29,6 +29,7 @@ class Machine:
 
     ranks: int
     simulated: int
+    takes_all_in_parts = True  # blocks of other ranks; else the last one
 
     def image(self, rank: int) -> int:
         return rank % self.simulated
@@ -60,6 +61,8 @@ class Machine:
 class Accelerators(Machine):
     """latency: of a message; launch: of a kernel, both in seconds, and assumed: no data sheet has them. efficiency: of the
     peak of FLOP/s."""
+
+    takes_all_in_parts = False  # merging what a part makes takes as long as what it would hide
 
     def __init__(
         self, simulation: Simulation, chip: Chip, ranks: int, is_alike: bool = True, latency: float = 5e-6,

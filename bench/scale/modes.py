@@ -14,7 +14,7 @@ from events import Event, Process, Simulation
 from machines import Machine
 
 F32 = 4
-MOST_PARTS, LEAST_ROWS = 4, 1024  # of the last block that a rank needs, and of a part of it: as in _schedule.py
+MOST_PARTS, LEAST_ROWS = 4, 1024  # of another rank's block, and of a part of it: as in _schedule.py
 
 
 @dataclass(frozen=True)
@@ -197,15 +197,17 @@ class Part:
 
 
 def parts_of(run: Run, group: int, gathers: bool) -> list[Part]:
-    """What a group needs, in its order: its own block, that of the group before it, and so on; the last in parts."""
+    """What a group needs, in its order: its own block, that of the group before it, and so on, those of others in parts: all,
+    or where machines say so the last."""
     groups = run.machine.ranks // run.dealt
     whose = [(group - s) % groups for s in range(groups)]
     needed = [k for k in whose if run.pairs(group, k) > 0]
-    if gathers or not needed or needed[-1] == group:
-        return [Part(k, 0, 1.0) for k in needed]
-    last = needed.pop()
-    count = max(min(MOST_PARTS, run.rows(run.work.keys, last) // LEAST_ROWS), 1)
-    return [Part(k, 0, 1.0) for k in needed] + [Part(last, n, 1.0 / count) for n in range(count)]
+    out: list[Part] = []
+    for k in needed:
+        is_cut = not gathers and k != group and (run.machine.takes_all_in_parts or k == needed[-1])
+        count = max(min(MOST_PARTS, run.rows(run.work.keys, k) // LEAST_ROWS), 1) if is_cut else 1
+        out += [Part(k, n, 1.0 / count) for n in range(count)]
+    return out
 
 
 def blocks(run: Run, rank: int, gathers: bool) -> Process:
@@ -236,10 +238,15 @@ def blocks(run: Run, rank: int, gathers: bool) -> Process:
             source = needed[turn].owner * run.dealt + place
             coming[turn] = messages.receive(source, rank, held[turn], ("keys", needed[turn].number))
 
+    block = max((run.rows(run.work.keys, part.owner) * row for part in needed), default=0)
+
     def last_ahead(turn: int) -> int:
-        """The last that is asked for before this one is computed: parts of a block together."""
-        last = min(turn + run.ahead, len(needed) - 1)
-        while last + 1 < len(needed) and needed[last + 1].owner == needed[last].owner:
+        """The last that is asked for before this one is waited for: of others' blocks so many."""
+        last, count = turn, 0.0
+        while last + 1 < len(needed):
+            count += held[last + 1] if needed[last + 1].owner != group else 0.0
+            if count > run.ahead * block * (1 + 1e-9):
+                break
             last += 1
         return last
 

@@ -145,7 +145,7 @@ void Forward::attend_to(const Arrived& here, std::int64_t first, std::int64_t co
 
 // The first piece makes the sum.
 void Forward::compute(std::int64_t piece, const Arrived& here) {
-  of_keys_.place(*here.piece->rows, here.piece->offset, here.piece->count);
+  of_keys_.place(ring_.keys_of(here.piece->owner), here.piece->first, here.piece->count);
   if (piece == 0) return attend_to(here, 0, ring_.q_rows(), out_, lse_);
   for (std::int64_t first = 0; first < ring_.q_rows(); first += at_a_time_) {
     const std::int64_t count = std::min(at_a_time_, ring_.q_rows() - first);

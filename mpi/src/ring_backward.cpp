@@ -143,7 +143,7 @@ void Backward::attend_back(std::int64_t piece, const Arrived& here, std::int64_t
 void Backward::compute(std::int64_t piece, const Arrived& here) {
   const OfKeys to = returning_.room(*here.piece);
   const TensorView& d_q = args_.local.d_q;
-  of_keys_.place(*here.piece->rows, here.piece->offset, here.piece->count);
+  of_keys_.place(ring_.keys_of(here.piece->owner), here.piece->first, here.piece->count);
   if (piece == 0) return attend_back(piece, here, 0, ring_.q_rows(), d_q, to);
   for (std::int64_t first = 0; first < ring_.q_rows(); first += at_a_time_) {
     const std::int64_t count = std::min(at_a_time_, ring_.q_rows() - first);

@@ -50,10 +50,11 @@ bool has_all_tokens(const Sharding& of) {
   std::int64_t rows = 0;
   for (const Shard& one : of.ranks) rows += std::ssize(one.rows);
   if (rows != of.tokens) return false;
-  std::vector<char> is_met(index(of.tokens));
+  std::vector<bool> is_met(index(of.tokens));
   for (const Shard& one : of.ranks) {
     for (const std::int64_t row : one.rows) {
-      if (std::exchange(is_met[index(row)], 1) != 0) return false;
+      if (is_met[index(row)]) return false;
+      is_met[index(row)] = true;
     }
   }
   return true;

@@ -70,7 +70,8 @@ struct RingCall {
   // Whether segments of keys travel: by the weights, since a rank may have no rows.
   bool has_segments() const;
   const Shard& own_queries() const { return queries.ranks[index(rank)]; }
-  const Shard& own_keys() const { return keys.ranks[index(rank)]; }
+  const Shard& keys_of(int owner) const { return keys.ranks[index(owner)]; }
+  const Shard& own_keys() const { return keys_of(rank); }
   std::int64_t q_rows() const { return std::ssize(own_queries().rows); }
   std::int64_t k_rows() const { return std::ssize(own_keys().rows); }
   std::int64_t largest_block() const;  // rows of keys of the rank that has most

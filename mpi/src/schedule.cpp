@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "posenc/distributed/shard.h"
 #include "ring_call.h"
 
 namespace posenc::mpi_library {
@@ -14,6 +15,17 @@ namespace {
 // 16 bits. Of three they are one and two thirds; four leave less to be computed when all has come.
 constexpr std::int64_t kFewestParts = 3;
 constexpr std::int64_t kMostParts = 4;
+
+// Between the queries of each rank and a run's keys.
+ShardWork work_of_run(const RingCall& call, const ShardRun& run) {
+  const Shard& owners = call.keys.ranks[index(run.owner)];
+  RowInputs of_keys;
+  of_keys.place(owners, run.first, run.count);
+  Sharding one{.tokens = run.count, .documents = call.keys.documents};
+  one.ranks.push_back(
+      {.order = {of_keys.order.begin(), of_keys.order.end()}, .cu_seqlens = std::move(of_keys.cu_seqlens)});
+  return shard_work(call.queries, one, call.layer.mask, call.inputs.prefix);
+}
 
 }  // namespace
 
@@ -35,23 +47,21 @@ void Schedule::add(const RingCall& call, std::int64_t turn, int taker, const Pie
   if (piece.owner == call.rank) taken.push_back({turn, taker, piece});
 }
 
+// A run's rows lie beside each other among its owner's, so that no list of them is made but of one at a time, to count.
 void Schedule::in_runs(const RingCall& call, bool is_backward) {
-  ShardRuns made = runs_of(call.keys);
-  runs = std::move(made.runs);
-  const ShardWork work = shard_work(call.queries, runs, call.layer.mask, call.inputs.prefix);
-  std::vector<std::int64_t> before(call.keys.ranks.size());
+  const std::vector<ShardRun> runs = list_runs(call.keys);
   std::vector<std::pair<std::size_t, Piece>> pieces;  // with the run of each
-  for (std::size_t n = 0; n < made.owners.size(); ++n) {
-    std::int64_t& first = before[index(made.owners[n])];
-    const Piece run{static_cast<int>(made.owners[n]), first, std::ssize(runs.ranks[n].rows), &runs.ranks[n]};
-    for (const Piece& piece : cut(run)) pieces.emplace_back(n, piece);
-    first += run.count;
+  for (std::size_t n = 0; n < runs.size(); ++n) {
+    const auto& [owner, first, count] = runs[n];
+    for (const Piece& piece : cut({static_cast<int>(owner), first, count})) pieces.emplace_back(n, piece);
   }
   if (!is_backward) std::ranges::reverse(pieces);
+  ShardWork work;
   for (std::int64_t turn = 0; turn < std::ssize(pieces); ++turn) {
     const auto& [run, piece] = pieces[index(turn)];
+    if (turn == 0 || run != pieces[index(turn - 1)].first) work = work_of_run(call, runs[run]);
     for (int taker = 0; taker < call.ranks; ++taker) {
-      if (work.pairs_of(taker, static_cast<std::int64_t>(run)) > 0) add(call, turn, taker, piece);
+      if (work.pairs_of(taker, 0) > 0) add(call, turn, taker, piece);
     }
   }
 }
@@ -63,8 +73,7 @@ void Schedule::in_blocks(const RingCall& call) {
     for (int step = 0; step < call.ranks; ++step) {
       const int owner = (taker - step + call.ranks) % call.ranks;
       if (work.pairs_of(taker, owner) == 0) continue;
-      const Shard& rows = call.keys.ranks[index(owner)];
-      const Piece block{owner, 0, std::ssize(rows.rows), &rows};
+      const Piece block{owner, 0, std::ssize(call.keys.ranks[index(owner)].rows)};
       if (owner == taker) {
         add(call, turn++, taker, block);
         continue;
@@ -88,7 +97,7 @@ std::vector<Piece> Schedule::cut(const Piece& whole) const {
   for (std::int64_t n = 0; n < count; ++n) {
     const std::int64_t first = whole.count * n / count;
     const std::int64_t end = whole.count * (n + 1) / count;
-    out.push_back({whole.owner, whole.first + first, end - first, whole.rows, whole.offset + first});
+    out.push_back({whole.owner, whole.first + first, end - first});
   }
   return out;
 }

@@ -10,8 +10,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "posenc/distributed/shard.h"
-
 namespace posenc::mpi_library {
 
 struct RingCall;
@@ -21,8 +19,6 @@ struct Piece {
   int owner = 0;
   std::int64_t first = 0;  // among the owner's rows
   std::int64_t count = 0;
-  const Shard* rows = nullptr;  // those from `offset` on
-  std::int64_t offset = 0;
 };
 
 // A piece of this rank's, that is taken by some rank, or by itself, in some turn.
@@ -33,7 +29,6 @@ struct Taking {
 };
 
 struct Schedule {
-  Sharding runs{};
   std::int64_t parts = 0;       // of the largest block
   std::int64_t piece_rows = 0;  // of what travels, at most
   std::vector<Piece> needed{};  // by this rank, in order

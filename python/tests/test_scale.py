@@ -22,7 +22,7 @@ import modes  # noqa: E402
 import overlap  # noqa: E402
 from cases import compared  # noqa: E402
 from events import Resource, Simulation  # noqa: E402
-from machines import CHIPS, Accelerators  # noqa: E402
+from machines import CHIPS, Accelerators, Links  # noqa: E402
 from modes import Layer, Work, attend, causal_zigzag, tiles_of_causal_zigzag  # noqa: E402
 
 CAUSAL = posenc.Mask(kind="causal")
@@ -63,7 +63,7 @@ def test_bytes_are_those_of_the_formula(mode, dealt, heads, kv_heads):
         assert sum(made.sent) > 0
 
 
-def test_parts_of_the_last_block_are_the_block(monkeypatch):
+def test_parts_of_blocks_are_the_blocks(monkeypatch):
     """As many as posenc.distributed makes of it, and as many bytes as without."""
     layer, work = Layer(4, 4, 8, 8), causal_zigzag(64, 4)
     whole = attend(accelerators(4), layer, work, "ring")
@@ -72,6 +72,9 @@ def test_parts_of_the_last_block_are_the_block(monkeypatch):
     assert parted.sent == whole.sent and parted.seconds != whole.seconds
     parts = modes.parts_of(modes.Run(layer, work, accelerators(4)(Simulation()), None, whole), 0, False)
     assert [(part.owner, part.number) for part in parts] == [(0, 0), (3, 0), (2, 0), (1, 0), (1, 1), (1, 2), (1, 3)]
+    links = lambda simulation: Links(simulation, 4, 2, 1e6, 0.0, 1e-9)
+    parts = modes.parts_of(modes.Run(layer, work, links(Simulation()), None, whole), 0, False)
+    assert [(part.owner, part.number) for part in parts] == [(0, 0), *((k, n) for k in (3, 2, 1) for n in range(4))]
 
 
 def test_of_computing_a_part_of_the_last_block_is_not_hidden():

@@ -1,7 +1,9 @@
 // shard() of posenc/distributed/shard.h: which rank has which row, by each way of dealing; then what each rank holds.
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -300,53 +302,70 @@ Sharding joined(const Sharding& sharding, std::int64_t neighbours) {
   return out;
 }
 
-ShardRuns runs_of(const Sharding& sharding) {
+std::vector<ShardRun> list_runs(const Sharding& sharding) {
   constexpr const char* kRuns = "runs_of";
-  struct Place {
+  struct Next {  // row of a rank, of those that are in no run yet
+    std::int64_t row;
     std::size_t rank;
-    std::size_t row;
+    std::size_t place;
   };
-  std::vector<Place> places(index(sharding.tokens));
+  const auto is_later = [](const Next& a, const Next& b) { return a.row > b.row; };
+  std::vector<Next> waiting;  // a heap, the first row in front
   for (std::size_t r = 0; r < sharding.ranks.size(); ++r) {
-    const std::vector<std::int64_t>& rows = sharding.ranks[r].rows;
-    for (std::size_t n = 0; n < rows.size(); ++n) places[index(rows[n])] = {r, n};
+    if (!sharding.ranks[r].rows.empty()) waiting.push_back({sharding.ranks[r].rows.front(), r, 0});
   }
-  ShardRuns out{.runs = {.tokens = sharding.tokens, .documents = sharding.documents, .axes = sharding.axes}};
+  std::ranges::make_heap(waiting, is_later);
+  std::vector<ShardRun> out;
   const std::int64_t most = 2 * std::ssize(sharding.ranks) * std::max<std::int64_t>(sharding.documents, 1);
   std::int64_t order = 0;
   std::int32_t document = -1;
-  for (std::int64_t t = 0; t < sharding.tokens; ++t) {
-    const auto [rank, row] = places[index(t)];
-    const Shard& from = sharding.ranks[rank];
-    if (from.documents[row] == document && from.order[row] <= order) {
-      throw Error(kRuns, {"order", "ascend in each document, since gates are summed along it",
-                          formatted("{} after {}", from.order[row], order)});
+  while (!waiting.empty()) {
+    if (std::ssize(out) == most) {
+      throw Error(
+          kRuns, {"sharding", "deal neighbours together, contiguous or zigzag, for a scheme that sums along the keys",
+                  formatted("with more than {} runs", most)});
     }
-    document = from.documents[row];
-    order = from.order[row];
-    if (out.owners.empty() || out.owners.back() != static_cast<std::int64_t>(rank)) {
-      if (std::ssize(out.owners) == most) {
-        throw Error(
-            kRuns, {"sharding", "deal neighbours together, contiguous or zigzag, for a scheme that sums along the keys",
-                    formatted("with more than {} runs", most)});
+    std::ranges::pop_heap(waiting, is_later);
+    const Next first = waiting.back();
+    waiting.pop_back();
+    const Shard& from = sharding.ranks[first.rank];
+    const std::int64_t end = waiting.empty() ? sharding.tokens : waiting.front().row;  // another rank's
+    std::size_t place = first.place;
+    for (; place < from.rows.size() && from.rows[place] < end; ++place) {
+      if (from.documents[place] == document && from.order[place] <= order) {
+        throw Error(kRuns, {"order", "ascend in each document, since gates are summed along it",
+                            formatted("{} after {}", from.order[place], order)});
       }
-      out.owners.push_back(static_cast<std::int64_t>(rank));
-      out.runs.ranks.emplace_back().cu_seqlens.resize(index(sharding.documents + 1));
+      document = from.documents[place];
+      order = from.order[place];
     }
-    Shard& to = out.runs.ranks.back();
-    to.rows.push_back(t);
-    to.order.push_back(order);
-    to.documents.push_back(document);
-    ++to.cu_seqlens[index(document + 1)];
+    out.push_back({static_cast<std::int64_t>(first.rank), static_cast<std::int64_t>(first.place),
+                   static_cast<std::int64_t>(place - first.place)});
+    if (place == from.rows.size()) continue;
+    waiting.push_back({from.rows[place], first.rank, place});
+    std::ranges::push_heap(waiting, is_later);
   }
-  for (Shard& one : out.runs.ranks) {
-    std::partial_sum(one.cu_seqlens.begin(), one.cu_seqlens.end(), one.cu_seqlens.begin());
-    for (std::size_t axis = 0; axis < index(sharding.axes); ++axis) {
-      for (const std::int64_t t : one.rows) {
-        const auto [rank, row] = places[index(t)];
-        const Shard& from = sharding.ranks[rank];
-        one.positions.push_back(from.positions[axis * from.rows.size() + row]);
-      }
+  return out;
+}
+
+ShardRuns runs_of(const Sharding& sharding) {
+  ShardRuns out{.runs = {.tokens = sharding.tokens, .documents = sharding.documents, .axes = sharding.axes}};
+  const auto rows_of = [](const auto& x, std::int64_t first, std::int64_t count) {
+    return std::span(x).subspan(index(first), index(count));
+  };
+  for (const auto& [owner, first, count] : list_runs(sharding)) {
+    const Shard& from = sharding.ranks[index(owner)];
+    out.owners.push_back(owner);
+    Shard& to = out.runs.ranks.emplace_back();
+    std::ranges::copy(rows_of(from.rows, first, count), std::back_inserter(to.rows));
+    std::ranges::copy(rows_of(from.order, first, count), std::back_inserter(to.order));
+    std::ranges::copy(rows_of(from.documents, first, count), std::back_inserter(to.documents));
+    for (const std::int32_t cut : from.cu_seqlens) {
+      to.cu_seqlens.push_back(static_cast<std::int32_t>(std::clamp<std::int64_t>(cut - first, 0, count)));
+    }
+    for (std::int64_t axis = 0; axis < sharding.axes; ++axis) {
+      const std::int64_t of_axis = axis * std::ssize(from.rows);
+      std::ranges::copy(rows_of(from.positions, of_axis + first, count), std::back_inserter(to.positions));
     }
   }
   out.runs.places.resize(index(sharding.tokens));

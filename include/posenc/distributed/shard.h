@@ -78,12 +78,22 @@ POSENC_API Sharding joined(const Sharding& sharding, std::int64_t neighbours);
 
 // Neighbouring rows of the batch that lie on one rank, in order: how keys travel for schemes that sum along them (CoPE,
 // forget gates), whose parts are computed from the last to the first.
+struct ShardRun {
+  std::int64_t owner = 0;  // rank
+  std::int64_t first = 0;  // among the owner's rows
+  std::int64_t count = 0;  // of rows
+  bool operator==(const ShardRun&) const = default;
+};
+// Throws Error for more than 2 of a rank and document, as striped and balanced dealing have, and for orders that do not
+// ascend in a document. Takes memory by the count of runs, not of tokens.
+POSENC_API std::vector<ShardRun> list_runs(const Sharding& sharding);
+
+// The same with the rows of each.
 struct ShardRuns {
   Sharding runs;                     // as if each were a rank
   std::vector<std::int64_t> owners;  // the rank of each
 };
-// Throws Error for more than 2 of a rank and document, as striped and balanced dealing have, and for orders that do not
-// ascend in a document.
+// Throws Error as list_runs does.
 POSENC_API ShardRuns runs_of(const Sharding& sharding);
 
 // The scores that the mask permits, between the queries of one rank and the keys of one: [ranks of q][ranks of k].

@@ -209,16 +209,23 @@ class Ring:
             posted.append(self.call.exchange.receive(shape, x.dtype, source, KEYS))
         self.coming[n] = posted
 
-    def _end_of_block(self, n: int) -> int:
-        """The first after the n-th that is of another block."""
-        end = n
-        while end < len(self.needed) and self.piece(self.needed[end]).block == self.piece(self.needed[n]).block:
+    def _ahead_of(self, n: int) -> int:
+        """The first that is not asked for yet when the n-th is waited for: of as many rows as a block has, those after it
+        are. gloo has one connection for a pair of ranks, on which what asks for keys stands in line behind keys that go the
+        same way. Of two ranks that need each other's, the later to ask waits for all that the other has asked for: so what
+        is asked for is parts, and early."""
+        end, rows = n + 1, 0
+        while end < len(self.needed):
+            piece = self.piece(self.needed[end])
+            rows += piece.count if piece.owner != self.call.group else 0
+            if rows > self.call.schedule.block_rows:
+                break
             end += 1
         return end
 
     def take(self, n: int) -> Keys:
-        """The n-th that is needed, when it is here; its block and the next one are asked for."""
-        until = len(self.needed) if self.call.gathers else self._end_of_block(self._end_of_block(n))
+        """The n-th that is needed, when it is here; as much as a block is asked for ahead of it."""
+        until = len(self.needed) if self.call.gathers else self._ahead_of(n)
         for every in range(self.asked, until):
             self._ask(every)
         self.asked = max(self.asked, until)

@@ -1,10 +1,10 @@
 """Which keys which rank needs, and in which order they come.
 
-Keys travel in pieces. In a ring a piece is all that a rank has: in turn s, rank r has that of rank r - s, whose owner
-sends it. The last that a rank needs comes in parts, so that where sending takes longer, what is still to be computed when
-all has come is a part. On the way back all come in parts, so that gradients of one leave while those of the next are made
-and no more than a block of them is there. For schemes that sum along the keys (CoPE, forget gates) pieces are runs of neighbouring rows, and
-come to all that need them from the last to the first; gradients from the first to the last.
+Keys travel in pieces. In a ring rank r takes the keys of rank r, as they are, then those of r - 1 and so on, in parts of
+what their owner has: where sending takes longer, what is still to be computed when all has come is a part, and on the way
+back gradients of one leave while those of the next are made. For schemes that sum along the keys (CoPE, forget gates)
+pieces are runs of neighbouring rows, and come to all that need them from the last to the first; gradients from the first
+to the last.
 """
 
 from __future__ import annotations
@@ -82,13 +82,12 @@ def rows_of(shard: _posenc.Shard, axes: int) -> Rows:
 
 @dataclass
 class Piece:
-    """Rows `first` up to `end` of what its owner, a group, holds. Pieces of a block are asked for together."""
+    """Rows `first` up to `end` of what its owner, a group, holds."""
 
     owner: int
     first: int
     end: int
     rows: Rows
-    block: int = 0
 
     @property
     def count(self) -> int:
@@ -99,7 +98,7 @@ class Piece:
         parts = max(min(MOST_PARTS, count // LEAST_ROWS), 1)
         cuts = [count * n // parts for n in range(parts + 1)]
         return [
-            Piece(self.owner, self.first + first, self.first + end, self.rows.cut(first, end), self.block)
+            Piece(self.owner, self.first + first, self.first + end, self.rows.cut(first, end))
             for first, end in zip(cuts, cuts[1:])
         ]
 
@@ -154,15 +153,18 @@ class Schedule:
         for owner, one in zip(owners, of_keys.ranks):
             count = len(one.rows)
             of_rows = rows_of(one, keys.axes)
-            self.pieces.append(Piece(owner, taken[owner], taken[owner] + count, of_rows, len(self.pieces)))
+            self.pieces.append(Piece(owner, taken[owner], taken[owner] + count, of_rows))
             taken[owner] += count
         self.backward: list[Turn]
         if sums_along_keys:
             self.backward = [[p if needs[g][p] else None for g in range(self.groups)] for p in range(len(self.pieces))]
             self.forward = self.backward[::-1]
         else:
-            forward, backward = zip(*(self._in_turn(g, needs[g], in_parts) for g in range(self.groups)))
-            self.forward, self.backward = list(zip_longest(*forward)), list(zip_longest(*backward))
+            in_turn = [self._in_turn(g, needs[g], in_parts) for g in range(self.groups)]
+            self.backward = list(zip_longest(*(parts for _, parts in in_turn)))
+            # Elsewhere merging results, which each part adds once more, takes as long as there is to hide: of blocks but the
+            # last there are no parts.
+            self.forward = self.backward if device.type == "cpu" else list(zip_longest(*(of for of, _ in in_turn)))
         if device.type != "cpu":
             self._move(device)
 
@@ -188,7 +190,8 @@ class Schedule:
             piece.rows = piece.rows.to(device)
 
     def _in_turn(self, group: int, needs: list[bool], in_parts: bool) -> tuple[list[int], list[int]]:
-        """Numbers of the pieces that a group needs: its own, then that of the group before, and so on; and on the way back."""
+        """Numbers of the pieces that a group needs: its own, then that of the group before, and so on, of which the last is
+        in parts; and all in parts but its own."""
         taken = [p for p in ((group - s) % self.groups for s in range(self.groups)) if needs[p]]
         if not in_parts or not taken:
             return taken, taken

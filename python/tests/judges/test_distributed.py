@@ -13,6 +13,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import types
 from dataclasses import replace
 
 import pytest
@@ -24,7 +25,7 @@ from ranks.pool import Pool
 from ranks.calls import Dealt
 from ranks.traced import fake_ranks, model_on_cuda, on_cuda  # noqa: F401
 from posenc import _rotary_modules
-from posenc.distributed import _parts
+from posenc.distributed import _attend, _parts, _schedule
 from scheme_bounds import bound_of
 from scheme_cases import CASES
 
@@ -288,6 +289,41 @@ def test_a_window_leaves_ranks_out(pool):
     results = pool.ask("run", of)
     check(of, results)
     assert [one["sent"][0] for one in results] == [10 * 2 * (8 + 6) * 4] * 3 + [0]
+
+
+class Asked(list):
+    """An exchange that keeps what is asked for: whose, and how many rows. Zeros come."""
+
+    as_message = staticmethod(torch.Tensor.contiguous)
+
+    def send(self, *_):
+        pass
+
+    def receive(self, shape, dtype, source, tag):
+        self.append((source, shape[0]))
+        return types.SimpleNamespace(wait=lambda: torch.zeros(shape))
+
+
+@pytest.mark.parametrize("rows, parts", [(13, 4), (8, 2), (5, 1)])  # of 3 rows or more
+def test_as_much_as_a_block_is_asked_for_ahead_in_parts(rows, parts):
+    sharding = posenc.shard(4, tokens=4 * rows)
+    schedule, elsewhere = (
+        _schedule.Schedule(sharding, sharding, M(kind="causal"), 0, 1, False, True, torch.device(device))
+        for device in ("cpu", "meta")
+    )
+    assert len(elsewhere.forward) == 3 + parts and len(elsewhere.backward) == 1 + 3 * parts
+    asked = Asked()
+    call = types.SimpleNamespace(
+        group=2, first=0, end=1, axis=0, gathers=False, schedule=schedule, exchange=asked, rank_of=lambda group: group
+    )
+    ring = _attend.Ring(call, _parts.Keys(torch.zeros(rows, 1, 1), torch.zeros(rows, 1, 1), None, None), schedule.forward)
+    counts = []
+    for n in range(1 + 3 * parts):
+        ring.take(n)
+        counts.append(len(asked))
+    assert counts == [2 * min(n + parts, 3 * parts) for n in range(1 + 3 * parts)]  # keys and values
+    per_part = [rows * (n + 1) // parts - rows * n // parts for n in range(parts)]
+    assert asked == [(owner, count) for owner in (1, 0, 3) for count in per_part for _ in range(2)]
 
 
 @pytest.mark.parametrize(
