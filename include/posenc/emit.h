@@ -46,8 +46,8 @@ struct EmittedCode {
   std::string file_name;                   // that suits the language: "attention.cu"
   std::string text;                        // ASCII
   std::vector<EmittedFunction> functions;  // that are to be called, in the order in which they are
-  // Of Python: port.py of golden vectors (vectors.h) in a folder beside the file, so that their test is of this code.
-  // Other languages: empty.
+  // Of Python, C and C++: port.py, port.c or port.cc of golden vectors (vectors.h) in a folder beside the file, so that
+  // their test is of this code. CUDA and Metal, and where a norm stands between rotation and attention: empty.
   std::string port;
   std::vector<std::string> beside;  // what the model does and this code does not, a sentence each
   bool operator==(const EmittedCode&) const = default;

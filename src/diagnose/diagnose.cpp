@@ -221,7 +221,7 @@ void name_apart(const port::Report& report, const port::HeadsApart& apart, Diagn
 // Whether what heads do one by one is known: then it is said.
 bool name_heads(const Samples& samples, const ChannelPairs& pairs, const Expectation& expected,
                 const std::vector<Change>& shape, const MeasuredTable& table, Diagnosis& out) {
-  const auto apart = port::heads_apart(samples, pairs, table, expected);
+  const auto apart = port::heads_apart(samples, pairs, nullptr, expected);
   if (apart) name_apart({expected, pairs, table, shape}, *apart, out);
   return apart.has_value();
 }
@@ -232,7 +232,7 @@ void add_shared_or_apart(const Samples& samples, const port::Report& report, con
                          Diagnosis& out) {
   const bool is_clear = explained.as_good.front().changes.empty() && out.noise < 4 * samples.after_unit;
   const auto apart =
-      is_clear ? std::nullopt : port::heads_apart(samples, report.pairs, report.table, report.expected);
+      is_clear ? std::nullopt : port::heads_apart(samples, report.pairs, &report.table, report.expected);
   const port::Against against =
       apart ? port::against_shared(samples, report.pairs, report.table, *apart, explained) : port::Against::less;
   if (against == port::Against::more) {
@@ -250,6 +250,7 @@ Diagnosis of_pairs(const Samples& samples, const ChannelPairs& pairs, const port
   MeasuredTable table = measure(samples, pairs);
   Samples other_way;
   Expectation along = expected;
+  bool is_along = false;  // the table is of along_heads(samples)
   bool is_mirrored = false;
   const auto is_sound = [&](const MeasuredTable& t) { return shared_by_heads(t, search) && unsound(t).pairs.empty(); };
   if (!is_sound(table)) {
@@ -263,6 +264,7 @@ Diagnosis of_pairs(const Samples& samples, const ChannelPairs& pairs, const port
       shape.push_back(along_heads_change());
       along = recounted(expected, other_way);
       table = std::move(crossed);
+      is_along = true;
     } else if (samples.heads > 1 && is_sound(mirrored)) {
       shape.push_back(reflected_change());
       table = std::move(mirrored);
@@ -289,7 +291,6 @@ Diagnosis of_pairs(const Samples& samples, const ChannelPairs& pairs, const port
       explained = std::move(other);
     }
   }
-  const bool is_along = along.axes != expected.axes;
   if (explained.as_good.empty() && along.rope && samples.heads > 1 && !is_along && !is_mirrored) {
     // Noise may hide that heads do not share their angles.
     if (name_heads(samples, pairs, expected, shape, table, out)) return out;
@@ -304,6 +305,7 @@ Diagnosis of_pairs(const Samples& samples, const ChannelPairs& pairs, const port
       shape.push_back(along_heads_change());
       along = by_head;
       table = std::move(crossed);
+      is_along = true;
       explained = std::move(other);
     }
   }

@@ -32,26 +32,28 @@ Samples one_head(const Samples& samples, std::int64_t head) {
   return out;
 }
 
-// One head's table. Its own noise is not known from few tokens; that of all heads is.
+// One head's table. Its own noise is not known from few tokens; that of all heads is, where they share their angles.
 MeasuredTable table_of_head(const Samples& samples, std::int64_t head, const ChannelPairs& pairs,
-                            const MeasuredTable& shared) {
+                            const MeasuredTable* shared) {
   MeasuredTable out = measure(one_head(samples, head), pairs);
-  out.common = shared.common;
-  out.by_weight = shared.by_weight * static_cast<double>(samples.heads);
-  out.pair_freedom = shared.pair_freedom;
+  if (shared == nullptr) return out;
+  out.common = shared->common;
+  out.by_weight = shared->by_weight * static_cast<double>(samples.heads);
+  out.pair_freedom = shared->pair_freedom;
   return out;
 }
 
-// What heads do by themselves: the plan first, and what is not all of a fault after it.
-enum class Alone : std::uint8_t { as_planned, still, twice };
+// What a head does by itself: as the plan, nothing, or that twice.
 constexpr std::size_t kAlone = 3;
 
-// How much better one of them has to be than another one that holds.
-double evidence(std::int64_t heads) { return 2 * (level_of(1) + static_cast<double>(heads) * std::log(double{kAlone})); }
+// How much less of what explains all heads has to be left for it to be taken, where each of so many is one of these.
+double evidence(std::int64_t heads) {
+  return 2 * (level_of(1) + static_cast<double>(heads) * std::log(static_cast<double>(kAlone)));
+}
 
 }  // namespace
 
-std::optional<HeadsApart> heads_apart(const Samples& samples, const ChannelPairs& pairs, const MeasuredTable& shared,
+std::optional<HeadsApart> heads_apart(const Samples& samples, const ChannelPairs& pairs, const MeasuredTable* shared,
                                       const Expectation& expected) {
   if (!expected.rope || samples.heads < 2) return {};
   const std::optional<FrequencyList> plan = frequency_list(*expected.rope, expected.length, pairs, {});
@@ -76,7 +78,7 @@ std::optional<HeadsApart> heads_apart(const Samples& samples, const ChannelPairs
   const std::int64_t heads = std::min(samples.heads, kHeads);
   for (std::int64_t h = 0; h < heads && (all_further || all_known); ++h) {
     const MeasuredTable table = table_of_head(samples, h, pairs, shared);
-    // What is named has to fit at one in a thousand.
+    // What is named has to fit at one in a thousand, and only what does is compared.
     const auto judged = [&](const Explanation& e) {
       return judge(table, {&e.frequencies, &e.places, &e.axis_of_pair}, {.error = kUnnamed});
     };
@@ -129,7 +131,7 @@ Against against_shared(const Samples& samples, const ChannelPairs& pairs, const 
   const std::int64_t heads = std::min(samples.heads, kHeads);
   std::vector<double> misfits(explained.as_good.size(), 0.0);
   for (std::int64_t h = 0; h < heads; ++h) {
-    const MeasuredTable table = table_of_head(samples, h, pairs, shared);
+    const MeasuredTable table = table_of_head(samples, h, pairs, &shared);
     for (std::size_t i = 0; i < misfits.size(); ++i) {
       const Explanation& e = explained.as_good[i];
       // Of a part of the rows the plan has the others.

@@ -18,8 +18,8 @@ struct HeadsApart {
 
 // What every head does by itself at the plan's frequencies: as the plan, not rotated or twice, or at the token's place
 // and its own number; where all are one of these, and not all the same. Nothing without a plan. `shared`: the table of
-// all heads, whose noise each of them has.
-std::optional<HeadsApart> heads_apart(const Samples& samples, const ChannelPairs& pairs, const MeasuredTable& shared,
+// all heads, whose noise each of them has; null where they do not share their angles, which is no noise.
+std::optional<HeadsApart> heads_apart(const Samples& samples, const ChannelPairs& pairs, const MeasuredTable* shared,
                                       const Expectation& expected);
 
 // Whether heads apart say more than what explains the mean of all heads. The mean of angles that heads do not share

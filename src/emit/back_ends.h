@@ -12,7 +12,7 @@ struct Written {
   std::string file_name;
   std::string text;
   std::vector<EmittedFunction> functions;
-  std::string port{};  // of Python: port_text
+  std::string port{};  // of Python, C and C++: port_text, c_port_text
 };
 
 Written numpy_code(const Recipe& recipe);
@@ -25,6 +25,8 @@ Written metal_code(const Recipe& recipe);
 
 // port.py of the golden vectors' folder, which is beside the file: what their test calls. `has_tensors`: of torch.
 std::string port_text(const Recipe& recipe, std::string_view file_name, bool has_tensors);
+// Likewise port.c, or of attention.hpp port.cc.
+std::string c_port_text(const Recipe& recipe, std::string_view file_name);
 
 // The first comment: what this is, what it does, what it does not, whose it is. `language`: "NumPy"; `use`: how its
 // functions are called, a sentence or more.

@@ -154,7 +154,7 @@ Written c_code(const Recipe& recipe) {
   out.add("}", 4);
   out.add("}", 2);
   out.add("}");
-  return {"attention.c", out.take(), c_functions(recipe, true)};
+  return {"attention.c", out.take(), c_functions(recipe, true), c_port_text(recipe, "attention.c")};
 }
 
 }  // namespace posenc::code

@@ -159,7 +159,7 @@ Written cpp_code(const Recipe& recipe) {
   out.add("}", 4);
   out.add("}", 2);
   out.add("}\n\n}  // namespace attention_layer");
-  return {"attention.hpp", out.take(), c_functions(recipe, false)};
+  return {"attention.hpp", out.take(), c_functions(recipe, false), c_port_text(recipe, "attention.hpp")};
 }
 
 }  // namespace posenc::code

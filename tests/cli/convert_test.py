@@ -72,6 +72,23 @@ class ConvertTest(tool.ToolTest):
                                      if tensor.split(".")[4][0] in heads else part)
                             for tensor, (rows, part) in self.shards[name].items()})
 
+    def test_inspect_and_diagnose_say_what_was_moved(self):
+        model = self.folder / "small"
+        model.mkdir()
+        (model / "config.json").write_text(json.dumps({**MODEL, "num_hidden_layers": 1}))
+        (model / "model.safetensors").write_bytes(safetensors({
+            f"model.layers.0.self_attn.{kind}_proj.weight": (heads * CHANNELS, bytes(heads * CHANNELS * 64 * 2))
+            for kind, heads in (("q", HEADS), ("k", KV_HEADS), ("v", KV_HEADS))}))
+        self.assertEqual(posenc("convert", model, "--to", "interleaved", "-o", self.out, timeout=SECONDS).code, 0)
+        moved = "posenc convert has moved the rows of q and k of the decoder: they pair as interleaved now."
+        for folder, marks in ((model, []), (self.out, [moved])):
+            found = json.loads(posenc("inspect", folder, "--json").out)["warnings"]
+            self.assertEqual([of["message"] for of in found if of["code"] == "converted-rows"], marks)
+            self.assertEqual("converted-rows" in posenc("inspect", folder / "config.json").out, bool(marks))
+            weights = folder / "model.safetensors"
+            self.assertEqual(json.loads(posenc("diagnose", "--weights", weights, "--json").out)["marks"], marks)
+            self.assertEqual("  mark: posenc convert has moved" in posenc("diagnose", "--weights", weights).out, bool(marks))
+
     def assert_converted(self):
         self.assertEqual(sorted(path.name for path in self.out.iterdir()),
                          sorted([*self.shards, "config.json", "model.safetensors.index.json"]))

@@ -86,7 +86,7 @@ class EmitTest(tool.ToolTest):
                 found = json.loads(posenc("emit", "llama-3.1-8b", "--as", language, "--json").out)
                 self.assertEqual((found["as"], found["file_name"], found["text"]), (language, file, run.out))
                 self.assertEqual([of["name"] for of in found["functions"]][:3], ["cos_sin", "rotate", "attention"])
-                self.assertEqual(found["port"] is not None, file.endswith(".py"))
+                self.assertEqual(found["port"] is not None, file.endswith((".py", ".c", ".hpp")))
 
     def test_a_folder_that_leads_nowhere(self):
         (loop := self.folder / "loop").symlink_to(loop)
@@ -154,6 +154,46 @@ class EmitTest(tool.ToolTest):
                 self.assertIn(was, (folder / "attention.c").read_text())
                 golden, port = self.port_of(folder, lambda code, was=was, then=then: code.replace(was, then))
                 self.assertEqual(posenc("check", golden, "--against", port).code, 1)
+
+    def held(self, folder, language):
+        """Exit code and text of the test that stands beside the code, as it was written."""
+        golden = folder / f"vectors_{language}"
+        compiler = {"c": ["cc", "-std=c99", "test_port.c", "port.c", "vectors.c", "-lm"],
+                    "cpp": ["c++", "-std=c++20", "test_port.c", "port.cc", "vectors.c"]}[language]
+        for command in (compiler + ["-Wall", "-Wextra", "-Werror", "-o", "held.exe"], ["./held.exe"]):
+            run = subprocess.run(command, cwd=golden, capture_output=True, text=True, check=False)
+            if command[0] != "./held.exe":
+                self.assertEqual((run.returncode, run.stderr), (0, ""))
+        return run.returncode, run.stdout
+
+    @unittest.skipUnless(shutil.which("cc") and shutil.which("c++"), "needs a C and a C++ compiler")
+    def test_the_test_beside_c_is_of_the_code_with_all_its_heads(self):
+        mrope = self.folder / "mrope.json"
+        mrope.write_text(json.dumps({
+            "model_type": "qwen2_vl_text", "hidden_size": 512, "num_attention_heads": 32, "num_key_value_heads": 8,
+            "num_hidden_layers": 2, "max_position_embeddings": 4096, "rope_theta": 10000.0,
+            "rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]}}))
+        # Sinks; a learned table for each head; an argument for the length; positions with axes.
+        for number, model in enumerate((["gpt-oss-20b", "--layer", "0"], ["t5-base", "--stack", "encoder"],
+                                        ["phi-3-mini-128k"], [mrope])):
+            for language in ("c", "cpp") if number < 2 else ("c",):
+                with self.subTest(model, language=language):
+                    folder = self.folder / f"held_{language}_{number}"
+                    made = posenc("emit", *model, "--as", language, "-o", folder)
+                    self.assertEqual(made.code, 0, made.err)
+                    self.assertIn("in that folder holds the code to them", made.out)
+                    vectors = json.loads((folder / f"vectors_{language}" / "vectors.json").read_text())
+                    heads = re.search(r"HEADS = (\d+)|kHeads = (\d+)", (folder / FILES[language]).read_text())
+                    self.assertEqual(int(heads[1] or heads[2]), vectors["model_heads"])
+                    self.assertLess(vectors["heads"], vectors["model_heads"])
+                    code, out = self.held(folder, language)
+                    self.assertEqual((code, out.splitlines()[-1]), (0, "passes"), out)
+                    self.assertIn("ok    out", out)
+        spoiled = self.folder / "held_c_0" / "attention.c"
+        spoiled.write_text(spoiled.read_text().replace("h / GROUP", "h % KV_HEADS"))
+        code, out = self.held(self.folder / "held_c_0", "c")
+        self.assertEqual(code, 1)
+        self.assertIn("FAIL  out", out)
 
     def test_a_folder_has_code_and_golden_vectors(self):
         port = self.folder / "port"

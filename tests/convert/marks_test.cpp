@@ -9,6 +9,7 @@
 #include "convert/mark.h"
 #include "convert/small_checkpoint.h"
 #include "io/json/json.h"
+#include "posenc/read_plan.h"
 #include "posenc/tensor_file.h"
 #include "support/gguf_builder.h"
 #include "support/temporary_folder.h"
@@ -213,9 +214,17 @@ TEST(ConvertMarks, OfGguf) {
     EXPECT_THAT(file_content(out), HasSubstr(std::string(kKey)));
     EXPECT_THAT(refusal({.source = out, .output = folder.path() / "no.gguf", .to = Pairing::half}),
                 HasSubstr("converted already"));
+    const Result<Plan> plan = read_plan(out);
+    ASSERT_TRUE(plan.ok());
+    EXPECT_THAT(plan->warnings,
+                testing::Contains(Warning{"converted-rows",
+                                          "posenc convert has moved the rows of q and k of the decoder: they pair as "
+                                          "half now.",
+                                          {std::string(kKey)}}));
     const fs::path back = folder.path() / "back.gguf";
     ASSERT_EQ(refusal({.source = out, .output = back, .to = Pairing::interleaved}), "") << alignment;
     EXPECT_EQ(file_content(back), file_content(source)) << alignment;
+    EXPECT_EQ(read_plan(back)->warnings, read_plan(source)->warnings);
   }
 }
 

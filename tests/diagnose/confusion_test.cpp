@@ -231,8 +231,8 @@ TEST(diagnose, tells_heads_apart_in_noise_or_not_at_all) {
         add_noise(*after, 0.1, random);
         const Bytes x = bytes_of(before);
         const Bytes y = bytes_of(*after);
-        const Diagnosis d =
-            diagnose({.before = x.view, .after = y.view, .rotate = &plan.rotate, .plan = &plan.plan, .start = fault.start});
+        const Diagnosis d = diagnose(
+            {.before = x.view, .after = y.view, .rotate = &plan.rotate, .plan = &plan.plan, .start = fault.start});
         const Outcome found = outcome(fault, d);
         ++counts[found];
         EXPECT_NE(found, Outcome::wrong) << fault.name << ", " << plan.name << ", seed " << seed << "\n" << describe(d);

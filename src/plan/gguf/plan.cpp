@@ -135,6 +135,21 @@ void warn_of_notes(const io::GgufHeader& header, std::vector<Warning>& warnings)
   for (const io::GgufNote& note : header.notes) warnings.push_back({note.code, note.message, {note.key}});
 }
 
+// What posenc convert leaves (docs/convert.md). The plan is of what the architecture's code does, not of moved rows.
+constexpr std::string_view kMark = "posenc.pairing.";
+
+void warn_of_marks(const io::GgufHeader& header, std::vector<Warning>& warnings) {
+  for (const io::GgufValue& value : header.values) {
+    if (!value.key.starts_with(kMark) || value.type != io::GgufType::text) continue;
+    const std::string pairing = value.text.substr(0, value.text.find(' '));  // spaces fill the alignment
+    if (pairing != name(Pairing::half) && pairing != name(Pairing::interleaved)) continue;
+    warnings.push_back({"converted-rows",
+                        formatted("posenc convert has moved the rows of q and k of the {}: they pair as {} now.",
+                                  value.key.substr(kMark.size()), pairing),
+                        {value.key}});
+  }
+}
+
 // Nothing of the model's own keys was read.
 Plan without_stacks(Plan plan, const io::GgufHeader& header, std::string_view code, std::string message) {
   plan.warnings.push_back({std::string(code), std::move(message), {std::string(kArchitecture)}});
@@ -161,7 +176,8 @@ std::vector<NamedShape> shapes_of(const io::GgufHeader& header) {
 }  // namespace
 
 Result<Plan> read_gguf(io::ByteCursor& cursor, PlanSource source, const ReadOptions& options) {
-  const io::GgufKeep keep{.key = is_position_key, .model_key = may_be_model_key, .tensor = [](std::string_view name) {
+  const auto is_kept = [](std::string_view key) { return is_position_key(key) || key.starts_with(kMark); };
+  const io::GgufKeep keep{.key = is_kept, .model_key = may_be_model_key, .tensor = [](std::string_view name) {
                             return is_position_tensor(name) || role_of(name).has_value();
                           }};
   const Result<io::GgufHeader> header = io::read_gguf_header(cursor, keep);
@@ -176,6 +192,7 @@ Result<Plan> read_gguf(io::ByteCursor& cursor, PlanSource source, const ReadOpti
   plan.source = std::move(source);
   plan.length = options.length;
   warn_of_notes(*header, plan.warnings);
+  warn_of_marks(*header, plan.warnings);
   const GgufArchitecture* row = find_gguf_architecture(*architecture);
   if (row == nullptr) {
     return without_stacks(std::move(plan), *header, "unknown-family",

@@ -10,11 +10,14 @@
 #include <vector>
 
 #include "diagnose/diagnosis_output.h"
+#include "inspect/conversion_marks.h"
 #include "inspect/layer_choice.h"
 #include "line/exit_code.h"
 #include "line/failure.h"
 #include "line/formatted.h"
+#include "line/json_text.h"
 #include "line/model_argument.h"
+#include "line/text.h"
 #include "posenc/diagnose_weights.h"
 #include "posenc/error.h"
 #include "posenc/tensor_file.h"
@@ -36,6 +39,24 @@ ModelWord model_word(const DiagnoseArguments& arguments) {
   const std::filesystem::path folder = path.parent_path().empty() ? std::filesystem::path(".") : path.parent_path();
   if (std::filesystem::exists(folder / "config.json", ignored)) return {.name = folder.string()};
   throw UsageError{"--weights needs --model where no config.json stands beside the checkpoint: the width of a head"};
+}
+
+// What posenc convert has left in the checkpoint, or of GGUF in its header.
+std::vector<Warning> marks_of(const TensorFile& file, const Plan& plan) {
+  std::vector<Warning> out = conversion_marks(file);
+  if (file.format() != TensorFormat::gguf) return out;
+  for (const Warning& warning : plan.warnings) {
+    if (warning.code == kConvertedRows) out.push_back(warning);
+  }
+  return out;
+}
+
+// The diagnosis with the member "marks": sentences.
+std::string with_marks(std::string json, const std::vector<Warning>& marks) {
+  std::vector<std::string> sentences;
+  for (const Warning& mark : marks) sentences.push_back(json_string(mark.message));
+  json.insert(json.rfind('}'), ", \"marks\": " + json_array(sentences));
+  return json;
 }
 
 }  // namespace
@@ -85,7 +106,9 @@ int run_diagnose_weights(const DiagnoseArguments& arguments) {
                                                                  : PortVerdict::differs;
   std::string text = describe(diagnosis);
   text += formatted("  {}: the model's plan says {}\n", posenc::name(verdict), posenc::name(of.pairing));
-  return write_diagnosis(arguments.json, to_json(diagnosis), text, verdict);
+  const std::vector<Warning> marks = marks_of(file, plan);
+  for (const Warning& mark : marks) text += formatted("  mark: {}\n", printable(mark.message));
+  return write_diagnosis(arguments.json, with_marks(to_json(diagnosis), marks), text, verdict);
 }
 
 }  // namespace posenc::tool

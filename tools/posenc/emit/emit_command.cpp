@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "line/exit_code.h"
@@ -77,15 +78,33 @@ class Made {
 // "vectors_numpy": a folder of the language's own, since its test is of that code.
 std::string vectors_folder(const EmittedCode& code) { return "vectors_" + std::string(name(code.as)); }
 
-// As .npy files, and of Python with the test of this very code.
+// How the folder's test is run, where it has one.
+std::string test_words(const EmittedCode& code) {
+  if (code.port.empty()) return {};
+  std::string_view command = "pytest";
+  if (code.as == EmitTarget::c) command = "cc -std=c99 test_port.c port.c vectors.c -lm && ./a.out";
+  if (code.as == EmitTarget::cpp) command = "c++ -std=c++20 test_port.c port.cc vectors.c && ./a.out";
+  return formatted("; {} in that folder holds the code to them", command);
+}
+
+// As .npy files, and with the test of this very code. Of C and C++ the numbers are in vectors.c, too.
 std::vector<VectorFile> golden_files(const Plan& plan, const EmitArguments& arguments, const EmittedCode& code) {
   const Vectors vectors = make_vectors(
       plan, {.stack = arguments.stack, .layer = arguments.layer, .length = arguments.length, .cross = arguments.cross});
+  const bool is_c = code.as == EmitTarget::c || code.as == EmitTarget::cpp;
   const bool has_test = !code.port.empty();
-  std::vector<VectorFile> files =
-      vector_files(vectors, {.format = VectorFormat::npy, .test = has_test ? VectorTest::pytest : VectorTest::none});
+  std::vector<VectorFile> files = vector_files(
+      vectors, {.format = VectorFormat::npy, .test = has_test && !is_c ? VectorTest::pytest : VectorTest::none});
+  if (has_test && is_c) {
+    for (VectorFile& file : vector_files(vectors, {.format = VectorFormat::c, .test = VectorTest::c})) {
+      const bool is_told = std::ranges::find(files, file.name, &VectorFile::name) != files.end();
+      if (!is_told) files.push_back(std::move(file));
+    }
+  }
   for (VectorFile& file : files) {
-    if (file.name == "port.py") file.bytes = code.port;
+    if (file.name != "port.py" && file.name != "port.c") continue;
+    file.bytes = code.port;
+    if (code.as == EmitTarget::cpp) file.name = "port.cc";
   }
   return files;
 }
@@ -114,9 +133,7 @@ std::string write_into(const std::filesystem::path& folder, const EmittedCode& c
   made.keep();
   std::string text = formatted("{}: {} bytes\n", printable(path.string()), code.text.size());
   text += formatted("{}: golden vectors{}\n", printable(golden.string()),
-                    has_vectors         ? ", kept as they were"
-                    : code.port.empty() ? ""
-                                        : "; pytest in that folder holds the code to them");
+                    has_vectors ? ", kept as they were" : test_words(code));
   return text;
 }
 

@@ -3,9 +3,11 @@
 #include "inspect/inspect_command.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "inspect/brief_row.h"
+#include "inspect/conversion_marks.h"
 #include "inspect/layer_choice.h"
 #include "inspect/override_patches.h"
 #include "inspect/plan_sections.h"
@@ -64,7 +66,10 @@ std::string text_of(const InspectArguments& arguments, const std::vector<Plan>& 
 int run_inspect(const InspectArguments& arguments) {
   if (arguments.patch) return run_override_patches(arguments);
   std::vector<Plan> plans;
-  for (const ModelWord& model : arguments.models) plans.push_back(plan_of(model, arguments.length));
+  for (const ModelWord& model : arguments.models) {
+    plans.push_back(plan_of(model, arguments.length));
+    for (Warning& mark : conversion_marks(model)) plans.back().warnings.push_back(std::move(mark));
+  }
   const int written = write_output(text_of(arguments, plans));
   if (written != kOk || !arguments.strict) return written;
   return strictly(plans);
