@@ -301,12 +301,13 @@ void AttendWorker::attend_tile(LaneBlock& block) {
 // finite and some of its lanes must not see all of them, whatever the heads beside it have.
 void AttendWorker::add_values(LaneBlock& block, const Hidden& hidden, const float* rescale) {
   const float* const p = scores_.data();
-  if (!hidden.any() || tile_.values_are_finite(block.kv_heads)) {
+  if (!hidden.any() || tile_.values_are_finite(block.kv_heads, hidden.seen_by(0, block.lanes))) {
     return block.values_by->add_values(block, tile_, p, rescale);
   }
   if (block.kv_heads == 1) return add_unmasked_values(call_, block, tile_, block.kv_head, p, rescale);
   for (std::int64_t n = 0; n < block.kv_heads; ++n) {  // decode
-    if (hidden.any_of(n * block.each, block.each) && !tile_.values_of_head_are_finite(n)) {
+    const std::int64_t lane = n * block.each;
+    if (hidden.any_of(lane, block.each) && !tile_.values_of_head_are_finite(n, hidden.seen_by(lane, block.each))) {
       add_unmasked_values(call_, block, tile_, block.kv_head + n, p, rescale);
     } else {
       decode_.add_values_of_head(block, tile_, n, p, rescale);

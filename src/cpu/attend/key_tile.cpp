@@ -276,30 +276,30 @@ PairedRows KeyTile::paired_values() {
 }
 
 // Head by head as far as it is asked; what has been found is kept for the other blocks.
-bool KeyTile::values_are_finite(std::int64_t kv_heads) {
-  while (finite_heads_ >= 0 && finite_heads_ < kv_heads) {
-    finite_heads_ = values_of_head_are_finite(finite_heads_) ? finite_heads_ + 1 : -1;
+bool KeyTile::values_are_finite(std::int64_t kv_heads, const Orders& seen_by_all) {
+  while (blocks_ > 1 && finite_heads_ >= 0 && finite_heads_ < kv_heads) {
+    finite_heads_ = values_of_head_are_finite(finite_heads_, kNoOrders) ? finite_heads_ + 1 : -1;
   }
-  return finite_heads_ >= 0;
+  if (blocks_ > 1 && finite_heads_ >= 0) return true;
+  for (std::int64_t n = 0; n < kv_heads; ++n) {
+    if (!values_of_head_are_finite(n, seen_by_all)) return false;
+  }
+  return true;
 }
 
-bool KeyTile::values_of_head_are_finite(std::int64_t n) {
-  if (call_.v.is_quantised()) {
-    const std::int64_t channels = call_.layer.value_dim;
-    bool all = true;
-    for_given(call_.v, count_, [&](const GivenRows& rows) {
-      read_codes(call_.v, rows.first, rows.count, n, scratch_.rows.data(), channels);
-      all = all && are_finite(kernels::Element::f32, scratch_.rows.data(), rows.count * channels);
-    });
-    return all;
-  }
+bool KeyTile::values_of_head_are_finite(std::int64_t n, const Orders& seen_by_all) {
+  const std::int64_t channels = call_.layer.value_dim;
   RowsView x = call_.v;
   x.data += n * x.head_stride * x.bytes;
   bool all = true;
   for_given(x, count_, [&](const GivenRows& rows) {
-    const char* row = static_cast<const char*>(rows.data);
-    for (std::int64_t m = 0; m < rows.count; ++m, row += x.row_stride * x.bytes) {
-      all = all && are_finite(x.element, row, call_.layer.value_dim);
+    const auto* row = static_cast<const char*>(rows.data);
+    for (std::int64_t m = 0; m < rows.count && all; ++m, row += x.row_stride * x.bytes) {
+      const std::int64_t own = order(rows.first + m);
+      if (own >= seen_by_all.low && own <= seen_by_all.high) continue;
+      if (x.is_quantised()) read_codes(x, rows.first + m, 1, n, scratch_.rows.data(), channels);
+      all = x.is_quantised() ? are_finite(kernels::Element::f32, scratch_.rows.data(), channels)
+                             : are_finite(x.element, row, channels);
     }
   });
   return all;

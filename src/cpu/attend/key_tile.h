@@ -95,10 +95,12 @@ class KeyTile {
   FloatRows raw();                     // keys as given
   FloatRows keys(std::size_t region);  // rotated, as they stand there
   FloatRows values();
-  // Whether all values, of so many KV heads from this one on, are numbers; looked at once a tile.
-  bool values_are_finite(std::int64_t kv_heads);
+  // Whether the values, of so many KV heads from this one on, are numbers, but for those of keys that all lanes see:
+  // where few lanes meet the tile these are nearly all. Beside several blocks all values are looked at first, once a
+  // tile.
+  bool values_are_finite(std::int64_t kv_heads, const Orders& seen_by_all);
   // The same of the n-th of those heads alone; looked at anew.
-  bool values_of_head_are_finite(std::int64_t n);
+  bool values_of_head_are_finite(std::int64_t n, const Orders& seen_by_all);
   PairedRows paired_keys();    // of the first region, rotated; an odd channel has a zero beside it
   PairedRows paired_values();  // [value_dim][keys, and zeros]
 

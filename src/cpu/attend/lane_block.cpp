@@ -85,12 +85,17 @@ void read_queries(const AttendCall& call, const LaneBlock& block, RowScratch& sc
   }
 }
 
-// Where the lanes stand: on their own, or in a region.
+// Where the lanes stand: on their own, or in a region. Angles are made once for all heads of a row.
 void rotate_queries(const AttendCall& call, const LaneBlock& block, const math::Region* region, RowScratch& scratch) {
+  if (call.rotations.empty()) return;
+  const auto by_row = [](const Lane& a, const Lane& b) { return a.row < b.row; };
+  const auto [least, most] = std::minmax_element(block.lane.begin(), block.lane.begin() + block.lanes, by_row);
+  const std::int64_t first = least->row;
+  const std::int64_t rows = most->row - first + 1;  // consecutive, of one head or of several: at most kMaxLanes
   std::array<double, kMaxLanes> beyond{};
   const math::Coordinate& along = call.lowered.coordinates.front();
-  for (std::int64_t l = 0; l < block.lanes; ++l) {
-    beyond[index(l)] = along.q[index(block.lane[index(l)].row)] - along.q[index(block.lane[0].row)];
+  for (std::int64_t row = 0; row < rows; ++row) {
+    beyond[index(row)] = along.q[index(first + row)] - along.q[index(block.lane[0].row)];
   }
   for (const CallRotation& rotation : call.rotations) {
     if (!rotation.of_queries.empty()) {
@@ -100,14 +105,18 @@ void rotate_queries(const AttendCall& call, const LaneBlock& block, const math::
       rotate_by_angles(call, rotation, block.lanes, Direction::forward, scratch.rows.data(), scratch);
       continue;
     }
+    if (!rotation.rule->rotates_queries && rotation.rule->decay.empty()) continue;
     for (std::size_t axis = 0; axis < call.lowered.coordinates.size(); ++axis) {
-      const std::vector<double>& rows = region != nullptr ? region->q_positions : call.lowered.coordinates[axis].q;
-      for (std::int64_t l = 0; l < block.lanes; ++l) {
-        scratch.positions[axis * kTileKeys + index(l)] = rows[index(block.lane[index(l)].row)];
-      }
+      const std::vector<double>& at = region != nullptr ? region->q_positions : call.lowered.coordinates[axis].q;
+      std::copy_n(at.begin() + first, rows, scratch.positions.data() + axis * kTileKeys);
     }
-    rotate_rows(call, rotation, rotation.rule->rotates_queries, math::Side::query, block.lanes,
-                scratch.positions.data(), beyond.data(), Direction::forward, scratch.rows.data(), scratch);
+    float* const cos = scratch.cos_sin.data();
+    write_angles(call, rotation, rotation.rule->rotates_queries, math::Side::query, rows, scratch.positions.data(),
+                 beyond.data(), scratch, cos);
+    for (std::int64_t l = 0; l < block.lanes; ++l) {
+      scratch.cos[index(l)] = cos + (block.lane[index(l)].row - first) * 2 * rotation.pairs;
+    }
+    rotate_by_angles(call, rotation, block.lanes, Direction::forward, scratch.rows.data(), scratch);
   }
 }
 

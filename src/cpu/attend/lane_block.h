@@ -26,6 +26,7 @@ struct Orders {
   std::int64_t low;
   std::int64_t high;
 };
+inline constexpr Orders kNoOrders{1, 0};
 Orders visible_orders(const Mask& mask, std::int64_t prefix, std::int64_t order);
 
 // What a term keeps of the lanes of a block, in floats: at most so many.

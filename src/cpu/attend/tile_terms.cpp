@@ -349,7 +349,7 @@ Hidden TileTerms::hide() {
       });
     }
   }
-  return {hide_given() | (by_order ? ~std::uint64_t{0} : 0)};
+  return {.given = hide_given(), .by_order = by_order, .seen_by_all = {block_.most.low, block_.least.high}};
 }
 
 // q . E of all rows of the table is computed once a block, when its first tile passes; its last row stands twice, so

@@ -52,14 +52,23 @@ struct TermScratch {
   std::pmr::vector<std::int64_t> distances;         // that occur in the tile, where they are no run
 };
 
-// From which lanes some key of a tile is hidden, a bit each.
+// From which lanes some key of a tile is hidden: by attn_mask, a bit each, and by order.
 struct Hidden {
-  std::uint64_t lanes = 0;
+  std::uint64_t given = 0;
+  bool by_order = false;
+  Orders seen_by_all;  // by order
 
-  bool any() const noexcept { return lanes != 0; }
-  bool any_of(std::int64_t first, std::int64_t count) const noexcept {
-    return (lanes >> static_cast<std::uint64_t>(first) &
-            ((std::uint64_t{1} << static_cast<std::uint64_t>(count)) - 1)) != 0;
+  bool any() const noexcept { return given != 0 || by_order; }
+  bool any_of(std::int64_t first, std::int64_t count) const noexcept { return by_order || given_of(first, count) != 0; }
+  // Keys of these orders are hidden from none of the lanes; none, where it is not known of any.
+  Orders seen_by(std::int64_t first, std::int64_t count) const noexcept {
+    return given_of(first, count) == 0 ? seen_by_all : kNoOrders;
+  }
+
+ private:
+  std::uint64_t given_of(std::int64_t first, std::int64_t count) const noexcept {
+    return given >> static_cast<std::uint64_t>(first) &
+           ((std::uint64_t{1} << static_cast<std::uint64_t>(count)) - 1);
   }
 };
 static_assert(kMaxLanes < 64);

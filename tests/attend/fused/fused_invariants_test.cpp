@@ -163,6 +163,33 @@ TEST(FusedLayers, PassOnWhatIsNoNumber) {
   });
 }
 
+// Nor does a mask: a value that is no number reaches every row that attends to its key, one whose weight is 0 in floats
+// too, whatever other keys of the tile it hides from another row.
+TEST(FusedLayers, PassOnValuesThatAllRowsSee) {
+  constexpr std::int64_t kHeads = 2;
+  constexpr std::int64_t kDim = 16;
+  constexpr std::int64_t kTokens = 60;  // of a tile
+  const LayerPlan layer{.heads = kHeads, .kv_heads = 1, .head_dim = kDim, .value_dim = kDim, .softmax_scale = 1};
+  std::vector<float> k(kTokens * kDim, 1.0F);
+  std::fill_n(k.begin(), kDim, -100.0F);  // scores are -1600 beside 16
+  std::vector<float> v(kTokens * kDim, 1.0F);
+  v[3] = std::numeric_limits<float>::quiet_NaN();
+  for (const Isa isa : every_isa("fused layers, a value that is no number")) {
+    for (const std::int64_t queries : {1, 2, 40}) {  // streamed, and of several blocks
+      const std::vector<float> q(static_cast<std::size_t>(queries * kHeads * kDim), 1.0F);
+      std::vector<float> out(q.size());
+      ASSERT_TRUE(attend(layer, {.out = tensor(out.data(), {queries, kHeads, kDim}),
+                                 .q = tensor(q.data(), {queries, kHeads, kDim}),
+                                 .k = tensor(std::as_const(k).data(), {kTokens, 1, kDim}),
+                                 .v = tensor(std::as_const(v).data(), {kTokens, 1, kDim}),
+                                 .isa = isa}));
+      for (std::size_t n = 0; n < out.size(); ++n) {
+        EXPECT_EQ(std::isnan(out[n]), n % kDim == 3) << name(isa) << ", " << queries << " queries, " << n;
+      }
+    }
+  }
+}
+
 // A query that sees no key: zeros and -inf, whatever else the layer has.
 TEST(FusedLayers, GiveNothingWhereNothingIsSeen) {
   for (const Isa isa : every_isa("fused layers, nothing seen")) {
