@@ -36,6 +36,7 @@ EXCEPTIONS = {
     "Info": "info gives a dict",
     "LineAllocator": "where the rows of a table lie is its own affair",
     "HeadRange": "heads_of_rank gives a pair",
+    "ShardRun": "list_runs gives three numbers of each",
     "ShardRuns": "runs_of gives a pair",
     "PositionRange": "a whole number",
     "are_weights": "posenc diagnose has it",

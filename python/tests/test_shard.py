@@ -21,6 +21,15 @@ def test_tokens_keep_what_they_are():
     assert list(posenc.joined(dealt, 2).ranks[0].rows) == list(range(6))
 
 
+def test_runs_are_told():
+    dealt = posenc.shard(2, tokens=8)
+    assert posenc.list_runs(dealt) == ((0, 0, 2), (1, 0, 4), (0, 2, 2))
+    runs, owners = posenc.runs_of(dealt)
+    assert list(owners) == [0, 1, 0] and [list(run.rows) for run in runs.ranks] == [[0, 1], [2, 3, 4, 5], [6, 7]]
+    with pytest.raises(ValueError, match="deal neighbours together, contiguous or zigzag"):
+        posenc.list_runs(posenc.shard(2, dealing="striped", tokens=40))
+
+
 def test_memory_outlives_its_sharding():
     rows = posenc.shard(1, tokens=1000).ranks[0].rows
     assert list(rows) == list(range(1000))

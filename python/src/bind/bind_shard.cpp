@@ -144,6 +144,16 @@ void bind_shard(nb::module_& m) {
       nb::sig("def joined(sharding: Sharding, neighbours: int) -> Sharding"),
       "Neighbours as one rank each, so many at a time: what they hold together.");
   m.def(
+      "list_runs",
+      [](const Sharding& sharding) {
+        nb::list made;
+        for (const auto& [owner, first, count] : list_runs(sharding)) made.append(nb::make_tuple(owner, first, count));
+        return nb::tuple(made);
+      },
+      nb::arg("sharding"), nb::sig("def list_runs(sharding: Sharding) -> tuple[tuple[int, int, int], ...]"),
+      "Neighbouring rows of the batch that lie on one rank, in order: the rank, the first of them among its rows, and "
+      "how many. ValueError as runs_of has it.");
+  m.def(
       "runs_of",
       [](const Sharding& sharding) {
         ShardRuns made = runs_of(sharding);
