@@ -20,7 +20,7 @@ const Table* table_of(const Recipe& recipe, std::string_view name) {
 }
 
 // An argument of attention, by the name of its parameter.
-std::string given(const Recipe& recipe, const std::string& parameter) {
+std::string argument_of(const Recipe& recipe, const std::string& parameter) {
   if (parameter == "q" || parameter == "k" || parameter == "v" || parameter == "out") return "port_" + parameter;
   if (parameter == "q_order" || parameter == "k_order") return "port_order";
   if (parameter == "q_positions" || parameter == "k_positions") return "port_positions";
@@ -143,7 +143,7 @@ void add_attention(Lines& out, const Recipe& recipe, bool is_cpp) {
   }
   std::vector<std::string> arguments;
   if (!is_cpp) arguments = {"N", "N"};
-  for (const AttentionParameter& parameter : c_parameters(recipe)) arguments.push_back(given(recipe, parameter.name));
+  for (const AttentionParameter& parameter : c_parameters(recipe)) arguments.push_back(argument_of(recipe, parameter.name));
   out.add(signature(is_cpp ? "  attention_layer::attention" : "  attention", arguments) + ";");
   if (recipe.unrotates_output) {
     out.add(is_cpp ? "attention_layer::rotate_back(PORT_HEADS, port_out, port_cosines, port_sines);"
