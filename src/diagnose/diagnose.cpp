@@ -504,10 +504,9 @@ void drop_what_explains_nothing(Diagnosis& out) {
 // Where nothing known explains what was stored in a few levels, these may be all that is wrong.
 void doubt_what_was_stored(const Samples& samples, Diagnosis& out) {
   if (out.verdict != PortVerdict::differs || !std::ranges::all_of(out.findings, port::is_open)) return;
-  const auto levels = port::stored_levels(samples);
-  if (!levels) return;
-  out = cannot_tell(std::move(out),
-                    formatted("each channel comes out in few levels, {} at most, as a quantised cache has it", *levels),
+  const auto how = port::stored_coarsely(samples);
+  if (!how) return;
+  out = cannot_tell(std::move(out), formatted("{}, as a quantised cache has it", *how),
                     "dump keys after the rotation before they are stored");
 }
 

@@ -266,5 +266,44 @@ TEST(diagnose, cannot_tell_of_keys_that_were_stored_in_few_levels) {
   EXPECT_NE(describe(d).find("few levels"), std::string::npos) << describe(d);
 }
 
+// Channels far larger than the others, as keys of models have them, in ggml's blocks, with a scale for each token and
+// head, and as eight-bit floats.
+TEST(diagnose, blames_no_rotation_for_large_channels_that_were_stored_in_eight_bits) {
+  const PortedPlan plan = ported_plans().front();
+  std::mt19937_64 random(5);
+  constexpr std::size_t kTokens = 128;
+  Tensor before = random_tensor({1, kTokens, 8, plan.channels}, DType::f32, random);
+  for (std::size_t t = 0; t < kTokens; ++t) {
+    for (std::size_t h = 0; h < 8; ++h) before.at(0, h, t, 5) *= 20;
+    before.at(0, 3, t, 70) *= 50;
+  }
+  round_all(before);
+  const Tensor right = rotated(plan.port, before);
+  const auto diagnosed = [&](const Tensor& after) {
+    const Bytes x = bytes_of(before);
+    const Bytes y = bytes_of(after);
+    return diagnose({.before = x.view, .after = y.view, .rotate = &plan.rotate, .plan = &plan.plan, .start = 0});
+  };
+  EXPECT_EQ(diagnosed(right).verdict, PortVerdict::as_the_plan);
+  for (const std::size_t block : {std::size_t{32}, plan.channels, std::size_t{1}}) {
+    Tensor after = right;
+    for (std::size_t i = 0; i < after.values.size(); i += block) {
+      double most = 0.0;
+      for (std::size_t c = i; c < i + block; ++c) most = std::max(most, std::fabs(after.values[c]));
+      // Of one number: four significant bits.
+      const double step = block == 1 ? std::exp2(std::ilogb(most) - 3) : most / 127;
+      for (std::size_t c = i; c < i + block; ++c) after.values[c] = step * std::nearbyint(after.values[c] / step);
+    }
+    round_all(after);
+    const Diagnosis d = diagnosed(after);
+    EXPECT_NE(d.verdict, PortVerdict::differs) << block << "\n" << describe(d);
+    // With one scale for all 128 channels what is left is as small in all of them, and the plan explains the angles.
+    if (d.verdict == PortVerdict::as_the_plan && block == plan.channels) continue;
+    std::string words = describe(d);
+    std::ranges::replace(words, '\n', ' ');
+    EXPECT_NE(words.find("few levels"), std::string::npos) << block << "\n" << describe(d);
+  }
+}
+
 }  // namespace
 }  // namespace posenc::test

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <vector>
+
+#include "base/formatted.h"
 
 namespace posenc::inline v0_2::port {
 namespace {
@@ -11,6 +14,10 @@ namespace {
 // Tokens that have a scale in common in KIVI and in transformers' quantised caches, or all; and levels of four bits.
 constexpr std::array<std::int64_t, 4> kGroups{32, 64, 128, std::int64_t{1} << 40};
 constexpr std::int64_t kFewLevels = 16;
+// Channels that have a scale in common in ggml's formats, and how many such blocks are looked at.
+constexpr std::int64_t kBlock = 32;
+constexpr std::int64_t kBlocks = 4096;
+constexpr int kBitsOfFloat8 = 4;  // e4m3, with the first bit; e5m2 has three
 // Of so few numbers any lie on a grid.
 constexpr std::int64_t kFewestTokens = 12;
 
@@ -58,28 +65,70 @@ std::int64_t levels_of(const Values& before, const Values& after, double unit) {
   return steps == 0 ? 0 : steps + 1;
 }
 
+// Of nine groups of ten: as many levels at most; 0: not so many groups have few. `fill` gives the numbers of group n.
+template <typename Fill>
+std::int64_t levels_of_groups(const Samples& samples, std::int64_t groups, std::int64_t size, Fill fill) {
+  std::int64_t few = 0;
+  std::int64_t most = 0;
+  Values x(static_cast<std::size_t>(size));
+  Values y(x.size());
+  for (std::int64_t n = 0; n < groups; ++n) {
+    for (std::int64_t i = 0; i < size; ++i) {
+      const auto [before, after] = fill(n, i);
+      x[static_cast<std::size_t>(i)] = before;
+      y[static_cast<std::size_t>(i)] = after;
+    }
+    const std::int64_t levels = levels_of(x, y, samples.after_unit);
+    if (levels != 0) ++few;
+    most = std::max(most, levels);
+  }
+  return 10 * few >= 9 * groups ? most : 0;
+}
+
+struct Pair {
+  double before, after;
+};
+
+// Significant bits that all elements have, at most; up to a bound, beyond which it is not counted.
+int bits_of(const Values& values, int bound) {
+  int most = 0;
+  for (const double value : values) {
+    int exponent = 0;
+    double part = std::fabs(std::frexp(value, &exponent));
+    int bits = 0;
+    for (; part != 0 && bits < bound; ++bits) part = 2 * part - std::floor(2 * part);
+    most = std::max(most, bits);
+    if (most == bound) break;
+  }
+  return most;
+}
+
 }  // namespace
 
-std::optional<std::int64_t> stored_levels(const Samples& samples) {
+std::optional<std::string> stored_coarsely(const Samples& samples) {
   for (const std::int64_t group : kGroups) {
     const std::int64_t tokens = std::min(samples.tokens, group);
-    std::int64_t few = 0;
-    std::int64_t most = 0;
-    Values x(static_cast<std::size_t>(tokens));
-    Values y(x.size());
-    for (std::int64_t h = 0; h < samples.heads; ++h) {
-      for (std::int64_t c = 0; c < samples.channels; ++c) {
-        for (std::int64_t t = 0; t < tokens; ++t) {
-          x[static_cast<std::size_t>(t)] = samples.x(t, h)[c];
-          y[static_cast<std::size_t>(t)] = samples.y(t, h)[c];
-        }
-        const std::int64_t levels = levels_of(x, y, samples.after_unit);
-        if (levels != 0) ++few;
-        most = std::max(most, levels);
-      }
-    }
-    if (10 * few >= 9 * samples.heads * samples.channels) return most;
+    const std::int64_t channels = samples.heads * samples.channels;
+    const std::int64_t levels = levels_of_groups(samples, channels, tokens, [&](std::int64_t n, std::int64_t t) {
+      const std::int64_t at = t * channels + n;
+      return Pair{samples.before[static_cast<std::size_t>(at)], samples.after[static_cast<std::size_t>(at)]};
+    });
+    if (levels != 0) return formatted("each channel comes out in few levels, {} at most", levels);
     if (tokens == samples.tokens) break;
+  }
+  const std::int64_t all = samples.rows() * samples.heads * samples.channels;
+  for (const std::int64_t block : {kBlock, samples.channels}) {
+    if (samples.channels % block != 0) continue;
+    const std::int64_t groups = std::min(all / block, kBlocks);
+    const std::int64_t levels = levels_of_groups(samples, groups, block, [&](std::int64_t n, std::int64_t i) {
+      const std::int64_t at = n * block + i;
+      return Pair{samples.before[static_cast<std::size_t>(at)], samples.after[static_cast<std::size_t>(at)]};
+    });
+    if (levels != 0) return formatted("each {} channels of a token come out in few levels, {} at most", block, levels);
+  }
+  const int bits = bits_of(samples.after, kBitsOfFloat8 + 1);
+  if (bits <= kBitsOfFloat8 && bits_of(samples.before, kBitsOfFloat8 + 1) > kBitsOfFloat8) {
+    return formatted("elements come out in few levels, of {} significant bits", bits);
   }
   return {};
 }

@@ -1,16 +1,17 @@
-// Keys that came out of a quantised cache: KIVI (arXiv 2402.02750), transformers' quantised caches.
+// Keys that came out of a quantised cache: KIVI (arXiv 2402.02750), transformers' quantised caches, ggml's blocks, scales
+// for each token and head, eight-bit floats.
 #pragma once
 
-#include <cstdint>
 #include <optional>
+#include <string>
 
 #include "diagnose/samples.h"
 
 namespace posenc::inline v0_2::port {
 
-// In how many levels each channel comes out at most, nine of ten channels, over as many tokens as share a scale: evenly
-// spaced ones, where the format of `after` is fine enough to show that, or 16 at most. Nothing where `before` is so
-// too.
-std::optional<std::int64_t> stored_levels(const Samples& samples);
+// What says so, in words: nine of ten channels come out in few levels over as many tokens as share a scale, or nine of
+// ten blocks of a token's channels do, evenly spaced ones, where the format of `after` is fine enough to show that, or 16
+// at most; or all elements have so few bits as eight-bit floats. Nothing where `before` is so too.
+std::optional<std::string> stored_coarsely(const Samples& samples);
 
 }  // namespace posenc::inline v0_2::port
