@@ -54,6 +54,7 @@ std::vector<Warning> marks_of(const TensorFile& file, const Plan& plan) {
 // The diagnosis with the member "marks": sentences.
 std::string with_marks(std::string json, const std::vector<Warning>& marks) {
   std::vector<std::string> sentences;
+  sentences.reserve(marks.size());
   for (const Warning& mark : marks) sentences.push_back(json_string(mark.message));
   json.insert(json.rfind('}'), ", \"marks\": " + json_array(sentences));
   return json;
