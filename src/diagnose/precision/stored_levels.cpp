@@ -65,18 +65,19 @@ std::int64_t levels_of(const Values& before, const Values& after, double unit) {
   return steps == 0 ? 0 : steps + 1;
 }
 
-// Of nine groups of ten: as many levels at most; 0: not so many groups have few. `fill` gives the numbers of group n.
-template <typename Fill>
-std::int64_t levels_of_groups(const Samples& samples, std::int64_t groups, std::int64_t size, Fill fill) {
+// Of nine groups of ten: as many levels at most; 0: not so many groups have few. place(n, i): where element i of group n
+// stands.
+template <typename Place>
+std::int64_t levels_of_groups(const Samples& samples, std::int64_t groups, std::int64_t size, Place place) {
   std::int64_t few = 0;
   std::int64_t most = 0;
   Values x(static_cast<std::size_t>(size));
   Values y(x.size());
   for (std::int64_t n = 0; n < groups; ++n) {
     for (std::int64_t i = 0; i < size; ++i) {
-      const auto [before, after] = fill(n, i);
-      x[static_cast<std::size_t>(i)] = before;
-      y[static_cast<std::size_t>(i)] = after;
+      const auto at = static_cast<std::size_t>(place(n, i));
+      x[static_cast<std::size_t>(i)] = samples.before[at];
+      y[static_cast<std::size_t>(i)] = samples.after[at];
     }
     const std::int64_t levels = levels_of(x, y, samples.after_unit);
     if (levels != 0) ++few;
@@ -85,12 +86,8 @@ std::int64_t levels_of_groups(const Samples& samples, std::int64_t groups, std::
   return 10 * few >= 9 * groups ? most : 0;
 }
 
-struct Pair {
-  double before, after;
-};
-
 // Significant bits that all elements have, at most; up to a bound, beyond which it is not counted.
-int bits_of(const Values& values, int bound) {
+int significant_bits(const Values& values, int bound) {
   int most = 0;
   for (const double value : values) {
     int exponent = 0;
@@ -109,10 +106,8 @@ std::optional<std::string> stored_coarsely(const Samples& samples) {
   for (const std::int64_t group : kGroups) {
     const std::int64_t tokens = std::min(samples.tokens, group);
     const std::int64_t channels = samples.heads * samples.channels;
-    const std::int64_t levels = levels_of_groups(samples, channels, tokens, [&](std::int64_t n, std::int64_t t) {
-      const std::int64_t at = t * channels + n;
-      return Pair{samples.before[static_cast<std::size_t>(at)], samples.after[static_cast<std::size_t>(at)]};
-    });
+    const auto place = [&](std::int64_t n, std::int64_t t) { return t * channels + n; };
+    const std::int64_t levels = levels_of_groups(samples, channels, tokens, place);
     if (levels != 0) return formatted("each channel comes out in few levels, {} at most", levels);
     if (tokens == samples.tokens) break;
   }
@@ -120,14 +115,12 @@ std::optional<std::string> stored_coarsely(const Samples& samples) {
   for (const std::int64_t block : {kBlock, samples.channels}) {
     if (samples.channels % block != 0) continue;
     const std::int64_t groups = std::min(all / block, kBlocks);
-    const std::int64_t levels = levels_of_groups(samples, groups, block, [&](std::int64_t n, std::int64_t i) {
-      const std::int64_t at = n * block + i;
-      return Pair{samples.before[static_cast<std::size_t>(at)], samples.after[static_cast<std::size_t>(at)]};
-    });
+    const auto place = [&](std::int64_t n, std::int64_t i) { return n * block + i; };
+    const std::int64_t levels = levels_of_groups(samples, groups, block, place);
     if (levels != 0) return formatted("each {} channels of a token come out in few levels, {} at most", block, levels);
   }
-  const int bits = bits_of(samples.after, kBitsOfFloat8 + 1);
-  if (bits <= kBitsOfFloat8 && bits_of(samples.before, kBitsOfFloat8 + 1) > kBitsOfFloat8) {
+  const int bits = significant_bits(samples.after, kBitsOfFloat8 + 1);
+  if (bits <= kBitsOfFloat8 && significant_bits(samples.before, kBitsOfFloat8 + 1) > kBitsOfFloat8) {
     return formatted("elements come out in few levels, of {} significant bits", bits);
   }
   return {};
