@@ -14,8 +14,6 @@
 namespace posenc::inline v0_2::port {
 namespace {
 
-// What a format that truncates loses, and the scale of a block in eight bits, in units of rounding.
-constexpr double kOneSided = 4.0;
 // A quantiser of few bits follows what it stores: of what it leaves, a quarter may be a factor.
 constexpr double kOfRest = 0.25;
 

@@ -15,6 +15,9 @@ namespace posenc::inline v0_2::port {
 inline constexpr double kFalseAlarm = 1e-6;
 inline constexpr double kUnnamed = 1e-3;
 
+// A factor that is none, in units of rounding: what a format that truncates loses, and a scale of eight-bit blocks.
+inline constexpr double kOneSided = 4.0;
+
 inline double level_of(double tests, double error = kFalseAlarm) { return std::log(std::max(1.0, tests) / error); }
 
 struct Variances {

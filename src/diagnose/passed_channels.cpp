@@ -11,8 +11,6 @@ namespace {
 
 // A factor explains what differs where it leaves a sixteenth of the squares, a quarter of the amplitude.
 constexpr double kExplains = 16.0;
-// What a format that truncates loses, and the scale of a block in eight bits, in units of rounding.
-constexpr double kOneSided = 4.0;
 
 template <typename Do>
 void each_passed(const Samples& samples, const Rope& rope, Do act) {
