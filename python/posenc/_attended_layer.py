@@ -142,7 +142,11 @@ class AttendedLayer(NotCopied):
         return scales.to(q)
 
     def kind_without_a_mask(self, module: nn.Module, said: bool | None, shape: tuple[int, ...]) -> str:
-        """Of a call without a mask, whose queries see all keys, or with a flag for those before them."""
+        """Of a call without a mask, whose queries see all keys, or with a flag for those before them.
+
+        ValueError where the plan hides some of them, and nothing in the call does: to eager attention, which reads no flag, no
+        mask means that all keys are seen. transformers gives "posenc" a mask even where SDPA has the flag alone.
+        """
         *_, queries, keys = shape
         mask = self.own.mask
         hides = mask.chunk is not None and mask.chunk < keys
@@ -152,11 +156,11 @@ class AttendedLayer(NotCopied):
             if self.reads_flag:
                 require_no_flag(module, said, queries)
             return "bidirectional"
-        if not hides and mask.kind == "causal" and is_causal(module, said, shape):
+        if not hides and mask.kind == "causal" and self.reads_flag and is_causal(module, said, shape):
             return "causal"
         raise ValueError(
-            f"[use] {type(module).__name__} hands over no mask, but the model's plan has {mask!r}, which hides some of "
-            f"{keys} keys"
+            f"[use] {type(module).__name__} hands over no mask, by which its queries see all of {keys} keys, but the mask of the "
+            f"model's plan is {mask.kind}, {mask!r}, and hides some"
         )
 
     def filled(self, module: nn.Module, queries: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:

@@ -133,6 +133,8 @@ def attention(
     if given is not None:
         handed = (*query.shape[:3], key.shape[2])
         given.compare_places(module, attention_mask, position_bias, handed, kwargs.get("key_places"))
+        if given.masks == "plan" and attention_mask is None and not (given.reads_flag or masks_itself(module)):
+            given.kind_without_a_mask(module, None, handed)  # which the plan's mask would hide from whoever took it away
         attention_mask = None if given.masks == "plan" else attention_mask
     if given is not None and attention_mask is None:
         key, value = given.filled(module, query.shape[2], key, value)

@@ -131,6 +131,26 @@ def test_a_flag_that_eager_attention_does_not_read_says_nothing():
         torch.testing.assert_close(logits(model), own)
 
 
+@pytest.mark.parametrize("masks", ["model", "plan"])
+@pytest.mark.parametrize("impl", ["eager", "sdpa"])
+def test_no_mask_is_causal_where_the_models_own_attention_reads_the_flag(impl, masks):
+    """Eager attention shows all keys then, and posenc showed those before."""
+
+    def without(module, args, kwargs):
+        return args, {**kwargs, "attention_mask": None}
+
+    model = made(impl=impl)
+    for layer in model.model.layers:
+        layer.self_attn.register_forward_pre_hook(without, with_kwargs=True)
+    own = logits(model)
+    with use(model, masks=masks):
+        if impl == "eager":
+            with pytest.raises(ValueError, match="LlamaAttention hands over no mask, .* plan is causal, .* hides some"):
+                logits(model)
+        else:
+            torch.testing.assert_close(logits(model), own)
+
+
 def test_a_causal_flag_of_an_encoder_is_refused():
     """SDPA hid later keys, and posenc did not."""
     model = made("bert", transformers.AutoModelForMaskedLM)
