@@ -1,7 +1,6 @@
 // MPT and DBRX, of MosaicML and Databricks. One row a family. Facts: the transformers 5.23.0 class named by the stem;
-// but of
-//   mpt: attn_config as its published code reads it (mosaicml/llm-foundry llmfoundry/models/mpt and
-// models/layers/attention.py), where the class drops a key.
+// but attn_config is read as the published codes read it (mosaicml/llm-foundry llmfoundry/models/mpt and
+// models/layers/attention.py; dbrx's modeling_dbrx.py beside its weights), where the class drops a key, with a warning.
 #include "base/formatted.h"
 #include "plan/families/family_tables.h"
 #include "plan/families/row_parts.h"
@@ -16,6 +15,15 @@ constexpr InputRule kTableIfSaid{.kind = InputKind::learned, .present_if = &keys
 constexpr MaskRule kPrefixIfSaid{.prefix_if = &keys::kPrefix};
 constexpr ScoreRule kAlibiTerm{.kind = ScoreKind::alibi};
 constexpr StackRule kMptStack{.mask = kPrefixIfSaid, .input = kTableIfSaid, .score = kAlibiTerm, .own_keys = kMptKeys};
+
+void warn_of_lost(ConfigScope& scope, const Key& key, std::string_view what) {
+  const auto place = scope.peek(key);
+  if (!place || !place->in_file) return;
+  scope.reader().warn("lost-by-class",
+                      formatted("{} is what the published code reads; transformers' class drops it, and {}.", place->from,
+                                what),
+                      {place->from});
+}
 
 // llm-foundry's gen_rotary_embedding: both codes pair halves of the whole head; what else they can do is not read.
 void require_plain_rope(ConfigScope& scope) {
@@ -45,10 +53,19 @@ SchemeChoice mpt_scheme(ConfigScope& scope, const SchemeFacts&) {
   if (rotates.value.value_or(false)) {
     const bool both = alibi_place && alibi_place->in_file && biased.value.value_or(false);
     require_plain_rope(scope);
+    warn_of_lost(scope, keys::kRopeFlag, "rotates nothing");
     return {.rotates = true, .input = false, .score = both, .from = rotates.from};
   }
   const bool on = biased.value.value_or(false);
   return {.input = !on, .score = on, .from = biased.from};
+}
+
+SchemeChoice dbrx_scheme(ConfigScope& scope, const SchemeFacts&) {
+  const auto base = scope.peek(keys::kBase);
+  if (base && base->from.starts_with("/attn_config/")) {
+    warn_of_lost(scope, keys::kBase, "rotates with base 10000 unless rope_parameters says another");
+  }
+  return choose_rotation(family_default(scope.family()));
 }
 
 // softmax_scale, else 1 / sqrt(head_dim).
@@ -68,7 +85,7 @@ std::span<const Family> mpt_families() noexcept {
      .qk_norm = QkNormRule{.norm = kLayerNormAcrossHeads, .switch_key = "qk_ln"}, .scheme = mpt_scheme,
      .softmax_scale = mpt_scale, .misleading_keys = "learned_pos_emb",
      .undecided_keys = "block_overrides sliding_window_size attn_logit_softcapping"},
-    {.name = "dbrx", .class_stems = "Dbrx", .pairing = kHalf, .nested = "attn_config",
+    {.name = "dbrx", .class_stems = "Dbrx", .pairing = kHalf, .nested = "attn_config", .scheme = dbrx_scheme,
      .misleading_keys = "partial_rotary_factor"},
   };
   // clang-format on

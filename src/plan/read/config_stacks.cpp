@@ -234,6 +234,13 @@ void leave_parts_open(ConfigReader& reader, const Wrapper& wrapper, const TextCl
     }
     return;
   }
+  if (const std::string pointer = text.object.pointer(); pointer != "/" + std::string(row->part) &&
+                                                         !pointer.starts_with("/" + std::string(row->part) + "/")) {
+    reader.warn("text-beside-part",
+                formatted("The keys of the text stand in {}, where transformers' class of {} does not look: it has {}.",
+                          pointer, wrapper.names.model_type, row->part),
+                {pointer});
+  }
   if (!row->fills_part) return;
   for (std::string_view key : row->own_keys) {
     if (has(key) || (key == "rope_theta" && (has("rope_parameters") || has("rope_scaling")))) continue;

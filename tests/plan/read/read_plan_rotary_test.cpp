@@ -42,8 +42,11 @@ TEST(ReadPlanRotary, keys_of_dbrx_stand_in_an_object) {
   // Beside the object they count where the object has none, and lose where it has one.
   const Plan outside = plan_of(with(text, R"("n_layers": 1)", R"("n_layers": 1, "rope_theta": 7)"));
   EXPECT_EQ(rope_of(outside).base, 5000);
-  EXPECT_EQ(codes(outside), Codes{"precedence"});
-  EXPECT_EQ(rope_of(plan_of(with(text, R"(, "rope_theta": 5000)", ""))).base, 10000);
+  EXPECT_EQ(codes(outside), (Codes{"lost-by-class", "precedence"}));
+  EXPECT_EQ(codes(plan), Codes{"lost-by-class"});
+  const Plan without = plan_of(with(text, R"(, "rope_theta": 5000)", ""));
+  EXPECT_EQ(rope_of(without).base, 10000);
+  EXPECT_EQ(codes(without), Codes{});
   EXPECT_EQ(layer_of(plan_of(with(text, R"("kv_n_heads": 2, )", "")), 0).kv_heads, 1);
 }
 

@@ -93,6 +93,13 @@ TEST(ReadPlanStacks, text_that_stands_where_its_class_does_not_look_is_read_with
     "num_key_value_heads": 2, "num_hidden_layers": 6, "max_position_embeddings": 8192})");
   EXPECT_TRUE(plan.known);
   EXPECT_EQ(codes(plan), Strings{"text-beside-part"});
+  const auto of = [](const std::string& part) {
+    return plan_of(R"({"model_type": "vibevoice", ")" + part + R"(": {"model_type": "qwen2", "hidden_size": 64,
+      "num_attention_heads": 2, "num_key_value_heads": 2, "num_hidden_layers": 3}})");
+  };
+  EXPECT_EQ(stack_of(of("decoder_config"), 0).layers.size(), 3U);
+  EXPECT_EQ(codes(of("decoder_config")), Strings{"text-beside-part"});
+  EXPECT_EQ(codes(of("text_config")), Strings{});
 }
 
 TEST(ReadPlanStacks, a_value_that_the_wrapper_alone_has_leaves_its_text_unknown) {
