@@ -11,6 +11,14 @@ import pytest
 import posenc
 
 
+@pytest.fixture(autouse=True)
+def _heard():
+    """A job in the background of a shell ignores the signal, and so would what it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_interrupt_ends_attention():
     plan = posenc.LayerPlan(heads=8, kv_heads=8, head_dim=64, value_dim=64, mask=posenc.Mask(kind="bidirectional"))
     x = np.zeros((16384, 8, 64), np.float32)  # some seconds at least on one thread of any machine
