@@ -22,12 +22,17 @@ _OFF_BY = 40 * 16 * 2.0**-24
 _ROUNDED_OFF_BY = 2.0**-7  # where they were cast to 16 bits, with the model
 
 
-def require_own_angles(name: str, module: nn.Module, ropes: Mapping[str | None, _posenc.Rope]) -> None:
-    """ValueError for a rotary module whose angles are not those of the model's own plan; what cannot be asked is not."""
+def require_own_angles(
+    name: str, module: nn.Module, ropes: Mapping[str | None, _posenc.Rope], of_layers: Iterable[_posenc.Rope]
+) -> None:
+    """ValueError for a rotary module whose angles are not those of the model's own plan; what cannot be asked is not.
+
+    ropes: by type of layer, for a module that is told one; of_layers: all of the plan, for one that is not.
+    """
     takes_type = "layer_type" in inspect.signature(module.forward).parameters
     kinds = [kind for kind in ropes if kind is not None] if takes_type else [None]
     for kind in kinds or [None]:
-        among = [ropes[kind]] if kind in ropes and takes_type else list(ropes.values())
+        among = [ropes[kind]] if kind in ropes and takes_type else list(of_layers)
         made = _at_one(module, among, {"layer_type": kind} if takes_type and kind is not None else {})
         if made is not None and not any(_agrees(made, rope, _off_by(module)) for rope in among):
             raise ValueError(
@@ -35,6 +40,12 @@ def require_own_angles(name: str, module: nn.Module, ropes: Mapping[str | None, 
                 f"{type(module).__name__} does not read a key of the configuration that the plan is made from (read_plan names "
                 "them), or it was changed after the model was made. Take the key out of model.config where the class is right"
             )
+
+
+def agrees(module: nn.Module, rope: _posenc.Rope) -> bool:
+    """Whether a rotary module that is told no type of layer makes the angles of this rope, as far as it can be asked."""
+    made = _at_one(module, [rope], {})
+    return made is not None and _agrees(made, rope, _off_by(module))
 
 
 def require_own_tables(named_modules: Iterable[tuple[str, nn.Module]], rope: _posenc.Rope | None) -> None:

@@ -61,6 +61,7 @@ from ._carried_out import (
     require_words,
 )
 from ._forward_mode import is_transformed, refuse_duals
+from ._given_ropes import GivenRopes
 from ._handed.bias import OwnBias
 from ._held import NotCopied, hold, replace
 from ._handed.causal_flag import require_flag, with_implied
@@ -314,20 +315,24 @@ def in_use(
     if ropes_by_layer_type(part.config, own):
         ropes.setdefault(None, None)
     rope_of = {name: _changed_rope(layer, change) for name, _, _, layer in layers}
-    differing = _differing(_layer_types(part.config), plan, own, layers, ropes, change)
-    tables = _tables(plan, layers, weights, composed)
     is_of_configuration = own is not plan or asked is None
+    rotary = list(rotary_modules(part.modules()))
+    planned = _planned_ropes(plan, own, change)
+    given = GivenRopes(rotary, ropes, planned, is_of_configuration) if ropes else None
+    differing = _differing(_layer_types(part.config), plan, own, layers, given, change)
+    tables = _tables(plan, layers, weights, composed)
     own_ropes = ropes_by_layer_type(part.config, own) if is_of_configuration else {}
-    for name, module in rotary_modules(part.modules()) if own_ropes else ():
+    for name, module in rotary if own_ropes else ():
         if not isinstance(module, Rotary):
-            require_own_angles(name, module, own_ropes)
+            require_own_angles(name, module, own_ropes, planned)
     require_own_tables(part.modules() if not _is_in_use(part) else (), own_ropes.get(None))
     with contextlib.ExitStack() as undo:
         rotated = []
-        if ropes:
-            for name, module in list(rotary_modules(part.modules())):
+        if given is not None:
+            for name, module in rotary:
                 parent = part.model.get_submodule(name.rpartition(".")[0])
-                replace(undo, parent, name.rpartition(".")[2], Rotary(module, ropes, angles, length, composed))
+                of = Rotary(module, given.of_module(name), angles, length, composed)
+                replace(undo, parent, name.rpartition(".")[2], of)
                 rotated.append(name)
             of_name = lambda name: rope_of.get(name, ropes[None])
             for name, module, buffer, table in list(angle_buffers(part.modules(), of_name, angles)):
@@ -439,8 +444,22 @@ def _changed_rope(
     return None if rope is None else change(rope)
 
 
+def _planned_ropes(
+    plan: _posenc.Plan, own: _posenc.Plan, change: Callable[[_posenc.Rope], _posenc.Rope]
+) -> dict[_posenc.Rope, _posenc.Rope | None]:
+    """By each rope of the model's own layers, that of the plan, changed; where that differs, the first layer's."""
+    has = {stack.name: attending(stack) for stack in own.stacks}
+    planned: dict[_posenc.Rope, _posenc.Rope | None] = {}
+    for stack in plan.stacks:
+        for layer, theirs in zip(attending(stack), has.get(stack.name, ())):
+            rope = main_rope(theirs)
+            if rope is not None:
+                planned.setdefault(rope, _changed_rope(layer, change))
+    return planned
+
+
 def _differing(
-    types: list[str], plan: _posenc.Plan, own: _posenc.Plan, layers: Any, ropes: Any, change: Any
+    types: list[str], plan: _posenc.Plan, own: _posenc.Plan, layers: Any, given: GivenRopes | None, change: Any
 ) -> set[str]:
     """Names of modules that rotate by another rope than their rotary module makes for their type of layer.
 
@@ -455,7 +474,8 @@ def _differing(
             name, module = modules.get((stack.name, place), ("", None))
             if module is not None and not rotates_itself(module):
                 continue
-            if main_rope(theirs) is None:
+            own_rope = main_rope(theirs)
+            if own_rope is None:
                 if rope is not None:
                     raise ValueError(
                         f"[use] plan must have no rotation in {stack.name} layer {place}, where the model has none to "
@@ -463,10 +483,9 @@ def _differing(
                     )
                 continue
             of_type = types[layer.index] if layer.index < len(types) else None
-            made = ropes[of_type] if of_type in ropes else ropes[None]
             if rope is not None:
-                require_same_channels(rope, main_rope(theirs), layer, f"{stack.name} layer {place}")
-            if rope == made:
+                require_same_channels(rope, own_rope, layer, f"{stack.name} layer {place}")
+            if given is not None and given.is_given(rope, own_rope, of_type):
                 continue
             if module is None:
                 raise ValueError(
@@ -474,7 +493,8 @@ def _differing(
                 )
             if type(module).__name__ not in KEEP_ANGLES:
                 differing.add(name)
-            elif rope is not None and made is not None and rope.pairing != made.pairing:
+            first = None if given is None else given.of_module(name)[None]
+            if type(module).__name__ in KEEP_ANGLES and rope and first and rope.pairing != first.pairing:
                 raise ValueError("[use] plan must pair channels alike in all layers of this model")
     return differing
 

@@ -9,6 +9,7 @@ import torch
 import transformers
 from transformers.models.llama import modeling_llama
 
+import posenc
 from posenc.transformers import use
 
 TOKENS = 20
@@ -104,6 +105,48 @@ def test_a_rule_of_length_may_change_its_own(longest):
 def test_a_cast_within_use_rounds_frequencies_and_is_no_change():
     with use(model := made()):
         assert logits(model.bfloat16()).isfinite().all()
+
+
+# ---- layers that rotate otherwise ----
+
+
+def bases_of(model):
+    return [layer.rotate[0].rope.base for layer in posenc.read_plan(model.config).stacks[0].layers]
+
+
+@pytest.mark.parametrize("kind", ["granite_swa", "granitemoe_swa"])
+@pytest.mark.parametrize("bases", [[100.0, 1e4, 100.0, 1e4], [1e4, 100.0, 1e4, 100.0], [1e4, 1e4, 100.0, 100.0]])
+def test_each_rotary_module_of_several_keeps_its_own_base(kind, bases):
+    """All of them were given the first layer's."""
+    model = made(kind, impl="eager", num_hidden_layers=4, layer_rope_theta=bases)
+    assert bases_of(model) == bases
+    own = logits(model)
+    with use(model):
+        torch.testing.assert_close(logits(model), own)
+        shorter = logits(model, position_ids=AT // 2)
+    torch.testing.assert_close(shorter, logits(model, position_ids=AT // 2))
+
+
+def test_layers_of_a_plan_differ_where_one_module_makes_all_angles():
+    """That layers have types, of which the module is not told, hid the difference."""
+    types = ["full_attention", "sliding_attention"]
+    model = made("qwen2", use_sliding_window=True, sliding_window=32, layer_types=types)
+    other = made("qwen2", rope_parameters={"rope_type": "default", "rope_theta": 50.0}).model.rotary_emb
+    stack = (plan := posenc.read_plan(model.config)).stacks[0]
+    turned = stack.layers[1].rotate[0]
+    second = stack.layers[1].replace(rotate=(turned.replace(scheme=turned.rope.replace(base=50.0)),))
+    asked = plan.replace(stacks=(stack.replace(layers=(stack.layers[0], second)),))
+
+    def of_other(module, args, kwargs):
+        return args, {**kwargs, "position_embeddings": other(kwargs["hidden_states"], AT)}
+
+    own = logits(model)
+    hook = model.model.layers[1].self_attn.register_forward_pre_hook(of_other, with_kwargs=True)
+    expected = logits(model)
+    hook.remove()
+    with use(model, plan=asked):
+        torch.testing.assert_close(logits(model), expected)
+    assert not torch.allclose(own, expected, atol=1e-4)
 
 
 # ---- is_causal ----
