@@ -152,7 +152,8 @@ def _arranged(rows: Tensor, like: Tensor, in_halves: Callable[[], bool]) -> Tens
 _HOOKS = ("_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called")
 _HOOKS += ("_forward_pre_hooks", "_forward_pre_hooks_with_kwargs")
 # Of a Rotary itself, whatever attributes the original has.
-_OWN = ("composed", "original", "ropes", "angles", "length", "made_in_graph", "halves", "in_words", "at_entry", "training")
+_OWN = ("composed", "forward", "original", "ropes", "angles", "length", "made_in_graph", "halves", "in_words", "at_entry")
+_OWN += ("training",)
 
 
 class Rotary(NotCopied, nn.Module):

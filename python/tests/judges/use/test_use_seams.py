@@ -107,6 +107,22 @@ def test_a_cast_within_use_rounds_frequencies_and_is_no_change():
         assert logits(model.bfloat16()).isfinite().all()
 
 
+def test_a_rotary_module_may_be_called_around_within_use():
+    """It was put in the original's place, which it called for ever."""
+    own = logits(model := made())
+    with use(model):
+        rotary = model.model.rotary_emb
+        inner = rotary.forward
+        rotary.forward = lambda *args, **kwargs: inner(*args, **kwargs)
+        torch.testing.assert_close(logits(model), own)
+        rotary.forward = lambda *args, **kwargs: tuple(2 * of for of in inner(*args, **kwargs))
+        doubled = logits(model)
+    assert "forward" not in vars(model.model.rotary_emb)
+    inner = model.model.rotary_emb.forward
+    model.model.rotary_emb.forward = lambda *args, **kwargs: tuple(2 * of for of in inner(*args, **kwargs))
+    torch.testing.assert_close(doubled, logits(model))
+
+
 # ---- layers that rotate otherwise ----
 
 
