@@ -252,6 +252,16 @@ TEST(TextKin, what_a_plan_cannot_hold_is_named) {
   }
 }
 
+TEST(TextKin, a_pattern_of_dense_layers_counts_where_there_are_some) {
+  const auto of = [](const std::string& type) {
+    return config({"cohere2_moe", kDecoder,
+                   R"(, "prefix_dense_sliding_window_pattern": 0, "mlp_layer_types": [")" + type +
+                       R"(", "sparse", "sparse", "sparse"])", ""});
+  };
+  EXPECT_TRUE(plan_of(of("sparse")).known);
+  EXPECT_EQ(error_of(of("dense")).path, "/prefix_dense_sliding_window_pattern");
+}
+
 TEST(TextKin, norms_of_neomme_have_no_weights) {
   const Plan plan = plan_of(config({"neomme", kByType, R"(, "per_layer_config": {})", ""}));
   ASSERT_TRUE(plan.known);
