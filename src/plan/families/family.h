@@ -221,6 +221,7 @@ struct Family {
   bool double_width = false;     // heads divide twice hidden_size (Zamba)
   Width width = Width::whole_head;
   bool parts_in_own_code = false;  // of partial_factor: the class rotates whole heads, code beside a file parts (Nomic)
+  bool part_of_whole_head = false;  // its class's partial_rotary_factor is of channels that rest, too (Mistral 4)
   bool first_head_rotates = false;  // and no other (Qwen2.5-Omni's DiT)
   BaseRule base = BaseRule::key;
   bool scales = true;              // reads rope_parameters and rope_scaling

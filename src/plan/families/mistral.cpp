@@ -69,7 +69,7 @@ std::span<const Family> mistral_families() noexcept {
     {.name = "ministral3", .class_stems = "Ministral3", .pairing = kHalf, .windows = Windows::every_layer,
      .query_scaling = QueryScaling::beta, .misleading_keys = "partial_rotary_factor layer_types"},
     {.name = "mistral4", .class_stems = "Mistral4", .pairing = kInterleaved, .latent = true, .reads_interleave = true,
-     .query_scaling = QueryScaling::beta, .misleading_keys = "partial_rotary_factor"},
+     .part_of_whole_head = true, .query_scaling = QueryScaling::beta, .misleading_keys = "partial_rotary_factor"},
     {.name = "mistral_large4_text", .class_stems = "MistralLarge4Text", .pairing = kInterleaved, .latent = true,
      .indexer = IndexerRule{IndexedLayers::shared, kInterleaved}, .rotary_layers = RotaryLayers::listed,
      .misleading_keys = "partial_rotary_factor",

@@ -114,6 +114,7 @@ void optional_member(JsonWriter& json, std::string_view name, const std::optiona
 struct RuleMembers {
   JsonWriter& json;
   const Family* family;
+  bool is_of_type;  // a dictionary of one layer type: the class reads no truncate in it
 
   void type(std::string_view name) const { json.member("rope_type", name); }
   bool operator()(const std::monostate&) const {
@@ -146,7 +147,7 @@ struct RuleMembers {
     optional_member(json, "beta_slow", rule.beta_slow);
     optional_member(json, "mscale", rule.mscale);
     optional_member(json, "mscale_all_dim", rule.mscale_all_dim);
-    if (!rule.truncate) json.member("truncate", false);
+    if (!rule.truncate && !is_of_type) json.member("truncate", false);
     return true;
   }
   bool operator()(const LongRopeScaling& rule) const {
@@ -291,7 +292,7 @@ class Steps {
     JsonWriter json(io::JsonLayout::line);
     json.begin_object(io::JsonLayout::line);
     if (with_base) json.member("rope_theta", rope.base);
-    if (!std::visit(RuleMembers{json, change_.family}, rope.scaling)) return {};
+    if (!std::visit(RuleMembers{json, change_.family, with_base && per_type_}, rope.scaling)) return {};
     json.end_object();
     std::string text = json.take();
     const std::string more = carried(type);
@@ -368,7 +369,10 @@ class Steps {
     const std::string_view type = before(*leads_.sliding).mask.chunk ? "chunked_attention" : "sliding_attention";
     const auto sliding = local.rotate.empty() ? std::nullopt : dictionary(rope(local.rotate.front()), type, true);
     if (!full || !sliding) return {};
-    return "{\"full_attention\": " + *full + ", \"" + std::string(type) + "\": " + *sliding + "}";
+    const Scaling& rule = rope(after(*leads_.full).rotate.front()).scaling;
+    const auto* yarn = std::get_if<YarnScaling>(&rule);
+    const std::string_view more = yarn != nullptr && !yarn->truncate ? ", \"truncate\": false" : "";
+    return "{\"full_attention\": " + *full + ", \"" + std::string(type) + "\": " + *sliding + std::string(more) + "}";
   }
 
   // ---- widths ----

@@ -119,6 +119,9 @@ void RopeDicts::find_nested() {
   const bool is_by_type = family.ropes_per_type || family.compressed_keys;
   if (scope_.has_class() && !is_by_type) return;
   const std::vector<JsonValue> members = nested_members(family, chosen_->value);
+  // DeepSeek V4's class takes both of its dictionaries, or none.
+  constexpr std::size_t kMainAndCompress = 2;
+  if (scope_.has_class() && family.compressed_keys && members.size() < kMainAndCompress) return;
   if (joins_class_defaults() && !members.empty()) leave_types_open(*chosen_);
   for (const JsonValue& member : members) {
     if (member.is_null()) continue;
@@ -145,6 +148,14 @@ std::vector<Place> RopeDicts::places(const LayerTraits& layer) {
   }
   found.push_back(*chosen_);
   return found;
+}
+
+std::optional<Place> RopeDicts::at_top(std::string_view name) const {
+  // DeepSeek V4's class keeps nothing beside its two dictionaries.
+  const bool is_put_inside = has_kinds_of_class() && (is_legacy_ || scope_.family().compressed_keys);
+  if (!chosen_ || is_put_inside) return {};
+  auto place = scope_.reader().look(chosen_->value, name);
+  return place && !chosen_->in_file ? Place{place->value, chosen_->from, false} : place;
 }
 
 std::optional<Place> RopeDicts::null_of(const LayerTraits& layer) {

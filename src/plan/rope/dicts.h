@@ -29,10 +29,18 @@ class RopeDicts {
   // Whether the class puts the keys of the old dictionary among those by layer type that it has, where each has a
   // rope_type: an old name of it has no effect then.
   bool joins_class_defaults() const { return is_legacy_ && has_types_of_class(); }
+  bool is_legacy() const { return is_legacy_; }  // rope_scaling
   // Whether kinds of layers have dictionaries of their own.
   bool are_by_name() const { return !nested_.empty(); }
   // Whether transformers' class has a dictionary for each layer type, which reads nothing beside it but the base.
   bool has_types_of_class() const { return scope_.family().ropes_per_type && scope_.has_class(); }
+  // Whether it has a dictionary for each kind of layer, whatever the kinds.
+  bool has_kinds_of_class() const {
+    return scope_.has_class() && (scope_.family().ropes_per_type || scope_.family().compressed_keys);
+  }
+  // The key at the top of what transformers' class has as rope_parameters, null included: beside the dictionaries of
+  // kinds of layers where there are such, into which the class puts all that the old dictionary says.
+  std::optional<Place> at_top(std::string_view name) const;
   // Where it says that layers of that type do not rotate: null in place of their dictionary.
   std::optional<Place> null_of(const LayerTraits& layer);
   // Whether pairs are dealt out to several axes though the family has no rule for it.

@@ -16,11 +16,23 @@ constexpr double kChatglmBase = 10000.0;  // the constant of its remote code, ti
 
 // ---- how many channels rotate ----
 
+constexpr std::string_view kPart = "partial_rotary_factor";
+
+// The number beside the dictionaries that transformers' classes put into one which has none, though no class says so
+// (standardize_rope_params).
+std::optional<Place> find_factor_beside(RopeKeys& keys) {
+  auto place = keys.scope().look(kPart);
+  if (!place || place->value.is_null()) return {};
+  keys.reader().mark_read(*place);
+  return place;
+}
+
 // The factor of a list with one for each layer comes before the one of all.
 std::optional<Place> find_factor(RopeKeys& keys, const LayerTraits& layer) {
   const auto listed = keys.scope().family().rope_lists ? keys.scope().find(keys::kPartialFactors) : std::nullopt;
   if (listed) return entry_of_layer(keys.scope(), *listed, layer.list_entry, keys.layers());
-  return keys.find("partial_rotary_factor", keys::kPartialFactor);
+  auto place = keys.find(kPart, keys::kPartialFactor);
+  return place || !keys.scope().has_class() ? place : find_factor_beside(keys);
 }
 
 Sourced<std::int64_t> whole_head(const AttentionShape& shape) {
@@ -98,6 +110,33 @@ Sourced<std::int64_t> read_dim(RopeKeys& keys, const LayerTraits& layer, const A
                        formatted("{} of {} channels", width, shape.head_dim.value));
   }
   return {width, shape.rotary_width.from};
+}
+
+// Of a rule with parameters transformers' functions make the frequencies of that part of a head, whether or not the
+// class reads the key where there is none. One that rotates another number of channels has no use for them.
+void check_part(RopeKeys& keys, const AttentionShape& shape, std::string_view rope_type, std::int64_t dim) {
+  const Family& family = keys.scope().family();
+  const bool is_own = family.width != Width::whole_head && !family.parts_in_own_code;
+  const bool is_made = family.compressed_keys && !keys.dicts().are_by_name();  // with the factor of the class
+  if (!keys.scope().has_class() || !family.scales || is_own || is_made || rope_type == "default" ||
+      rope_type == "proportional") {
+    return;
+  }
+  auto place = keys.find(kPart);
+  if (!place) place = find_factor_beside(keys);
+  // Mistral 4's class puts the part that rotates into its own dictionary, and not into the old one.
+  const bool is_whole = !place && family.part_of_whole_head && keys.dicts().is_legacy();
+  if (!place && !is_whole) return;
+  const double factor = place ? keys.reader().number(*place).value_or(1.0) : 1.0;
+  const bool is_of_head = family.part_of_whole_head || family.last_channels;
+  const std::int64_t width = is_of_head ? shape.head_dim.value : shape.rotary_width.value;
+  const double made = std::trunc(static_cast<double>(width) * factor);
+  if (made == static_cast<double>(dim)) return;
+  const std::string what = place ? formatted("{} is {}", place->from, shown(place->value)) : formatted("no {}", kPart);
+  keys.reader().undecided(
+      formatted("{}: under the rule {} transformers makes the frequencies of {} channels, and its class rotates {}.",
+                what, rope_type, made, dim),
+      place ? std::vector<std::string>{place->from} : std::vector<std::string>{});
 }
 
 // ---- base ----
@@ -178,6 +217,7 @@ RopeDraft read_rope(RopeDicts& dicts, const LayerTraits& layer, const AttentionS
       has_dictionaries(keys.scope().family()) ? read_rope_type(keys) : std::optional<std::string_view>("default");
   if (!rope_type) return {};
   const Sourced<std::int64_t> dim = read_dim(keys, layer, shape, *rope_type);
+  check_part(keys, shape, *rope_type, dim.value);
   if (keys.reader().failed()) return {};
   if (dim.value == 0) {
     warn_no_rotation(keys, dim);

@@ -176,9 +176,7 @@ std::optional<Place> RopeKeys::find_original(OriginalLength rule) {
   // What all classes of transformers 5 share (standardize_rope_params) puts the number that stands beside a dictionary
   // for all layers into it, over the dictionary's own; dictionaries by layer type keep theirs.
   const bool has_class = scope_.has_class();
-  const bool inside_alone =
-      dicts_.has_types_of_class() || (has_class && (dicts_.are_by_name() || scope_.family().compressed_keys));
-  return inside_alone                    ? find(kOriginalLength)
+  return dicts_.has_kinds_of_class()     ? find(kOriginalLength)
          : has_class || rule.beside_wins ? find_beside_first(kOriginalLength, keys::kOriginalLength)
                                          : find(kOriginalLength, keys::kOriginalLength);
 }

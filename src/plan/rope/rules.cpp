@@ -40,16 +40,23 @@ void warn_of_zero(RopeKeys& keys, const std::optional<double>& attention_factor)
   keys.reader().warn("no-rotation", "attention_factor is 0: every rotated channel becomes 0.", {});
 }
 
-// Of dictionaries by layer type transformers' function reads this key in none: it looks at the top of rope_parameters.
+// transformers' function asks the top of rope_parameters alone, and takes null for false.
 bool truncates(RopeKeys& keys) {
-  const auto place = keys.peek("truncate");
-  const bool is_said = keys.flag("truncate").value_or(true);
-  if (!is_said && place && place->in_file && keys.dicts().are_by_name() && keys.scope().has_class()) {
+  if (!keys.scope().has_class()) return keys.flag("truncate").value_or(true);
+  const auto top = keys.dicts().at_top("truncate");
+  const bool is_said = !top || (!top->value.is_null() && keys.reader().boolean(*top).value_or(true));
+  if (top) {
+    keys.reader().mark_read(*top);
+    keys.note("scaling/truncate", *top);
+  }
+  const auto own = keys.dicts().has_kinds_of_class() ? keys.peek("truncate") : std::nullopt;
+  if (!own || !own->in_file) return is_said;
+  keys.reader().mark_lost(*own);
+  if (keys.reader().boolean(*own).value_or(is_said) != is_said) {
     keys.reader().warn("precedence",
-                       formatted("{} is false, but transformers reads it at the top of rope_parameters alone, and "
-                                 "truncates: its frequencies are others.",
-                                 place->from),
-                       {place->from});
+                       formatted("{} is {}, but transformers reads it at the top of rope_parameters alone, and {}.",
+                                 own->from, !is_said, is_said ? "truncates" : "does not truncate"),
+                       {own->from});
   }
   return is_said;
 }
@@ -59,7 +66,9 @@ Scaling read_yarn(RopeKeys& keys, std::int64_t) {
   rule.original_max_position_embeddings = keys.original_length({});
   rule.factor = keys.factor_or_stretch(rule.original_max_position_embeddings);
   rule.attention_factor = keys.number("attention_factor");
-  if (const auto& own = keys.scope().family().yarn_attention_factor; own && !rule.attention_factor) {
+  // DeepSeek V4's class gives the dictionary that it makes the factor, and none to one that it is given.
+  const bool is_made = !keys.scope().has_class() || !keys.dicts().are_by_name();
+  if (const auto& own = keys.scope().family().yarn_attention_factor; own && is_made && !rule.attention_factor) {
     rule.attention_factor = own;
     keys.note("scaling/attention_factor", family_default(keys.scope().family()));
   }

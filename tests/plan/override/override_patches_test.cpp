@@ -82,6 +82,19 @@ TEST(OverridePatches, OfARuleThatTheClassRefuses) {
   EXPECT_THAT(form(none, PatchForm::hugging_face_new).text, testing::HasSubstr("default"));
 }
 
+// transformers' function reads truncate beside the dictionaries of layer types, where the old form has no place.
+TEST(OverridePatches, TruncateStandsBesideTheLayerTypes) {
+  const std::string config = preset_config("gemma-3-4b");
+  const std::vector<std::string> settings{"rope_scaling=yarn,factor=4,original=8192,truncate=no"};
+  const std::vector<OverridePatch> all = patches(config, settings);
+  const OverridePatch& current = form(all, PatchForm::hugging_face_new);
+  EXPECT_THAT(current.unsaid, testing::IsEmpty());
+  EXPECT_THAT(current.text, testing::HasSubstr("}, \"truncate\": false}"));
+  EXPECT_THAT(current.text, testing::Not(testing::HasSubstr("8192, \"truncate\"")));
+  expect_same_facts(overridden(plan_of(config), settings), plan_of(applied(config, current.text)), current.text);
+  EXPECT_FALSE(form(all, PatchForm::hugging_face_old).unsaid.empty());
+}
+
 // The number in the file, not what the formula's inverse rounds to.
 TEST(OverridePatches, NumbersOfFormulasAreTheModelsOwn) {
   const std::string config = preset_config("gemma-2-9b");

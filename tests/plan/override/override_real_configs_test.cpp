@@ -197,6 +197,14 @@ bool is_exception(const std::string& file, const std::string& setting) {
   return setting.starts_with("trained_length") && file.starts_with("exaone4__4.0-32b");
 }
 
+// A class with a dictionary for each layer type reads truncate in none of them, and puts an old dictionary into them.
+bool has_no_effect(const std::string& setting, const Plan& wanted) {
+  return setting.find("truncate=no") != std::string::npos &&
+         std::ranges::any_of(wanted.warnings, [](const Warning& warning) {
+           return warning.message.find("truncate is false, but transformers reads it at the top") != std::string::npos;
+         });
+}
+
 TEST(OverrideRealConfigs, EveryWordSaysWhatItsKeySays) {
   POSENC_NEED_DATA("configs");
   std::map<std::string, int> changed;
@@ -221,6 +229,7 @@ TEST(OverrideRealConfigs, EveryWordSaysWhatItsKeySays) {
       // A class that does not read the key, refuses it, or of which nobody knows what it does with it, has no plan to
       // hold this to.
       if (!wanted || wanted->known != file.plan.known ||
+          has_no_effect(word.setting, *wanted) ||
           (wanted->stacks == file.plan.stacks && wanted->trained_length == file.plan.trained_length))
         continue;
       ++changed[word.setting];

@@ -130,19 +130,6 @@ TEST(ReadPlanPrecedence, a_dictionary_per_layer_type_beats_flat_keys_beside_it) 
   EXPECT_EQ(codes(plan), std::vector<std::string>{"unknown-rope-key"});
 }
 
-TEST(ReadPlanPrecedence, truncate_of_one_layer_type_is_read_by_no_class) {
-  const auto of = [](const std::string& full) {
-    return plan_of(R"({"model_type": "gemma3_text", "hidden_size": 512, "num_attention_heads": 8, "head_dim": 64,
-      "num_key_value_heads": 8, "num_hidden_layers": 2, "max_position_embeddings": 32768, "sliding_window": 512,
-      "layer_types": ["sliding_attention", "full_attention"],
-      "rope_parameters": {"sliding_attention": {"rope_type": "default"},
-        "full_attention": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192)" +
-                   full + "}}}");
-  };
-  EXPECT_EQ(codes(of(R"(, "truncate": false)")), std::vector<std::string>{"precedence"});
-  EXPECT_TRUE(codes(of(R"(, "truncate": true)")).empty());
-}
-
 TEST(ReadPlanPrecedence, a_class_that_rotates_all_layers_alike_finds_no_dictionary_of_a_layer_type) {
   const Plan plan = plan_of(R"({"model_type": "qwen2", "hidden_size": 512, "num_attention_heads": 8,
     "num_key_value_heads": 8, "num_hidden_layers": 2, "max_position_embeddings": 32768, "use_sliding_window": true,
