@@ -169,6 +169,12 @@ class Schedule:
             self._move(device)
 
     @functools.cached_property
+    def goes_both_ways(self) -> bool:
+        """Whether two groups need keys of each other, and these come in parts, as long messages do."""
+        needed = {(g, self.pieces[p].owner) for turn in self.backward for g, p in enumerate(turn) if p is not None}
+        return self.block_rows >= 2 * LEAST_ROWS and any(g != owner and (owner, g) in needed for g, owner in needed)
+
+    @functools.cached_property
     def extent(self) -> tuple[int, int]:
         """The least and the largest distance from a key to a query, along the first axis. ValueError where one is not whole."""
         ends = []
