@@ -59,7 +59,7 @@ def connect(exchange: Exchange, agreed: Mapping[str, str | None]) -> None:
 
 
 def _opened(exchange: Exchange, name: str, parent: Any) -> Any:
-    """Half of the time is for connections, half for what ranks say of them: so who stalls is known in time."""
+    """Half of the time is for connections, and what is left for what ranks say of them: so who stalls is known in time."""
     own = ""
     began, made = time.monotonic(), None
     try:
@@ -72,7 +72,9 @@ def _opened(exchange: Exchange, name: str, parent: Any) -> Any:
         made._set_default_timeout(given._timeout)
     except Exception as problem:  # whatever it is, the others must hear of it
         own = str(problem) or type(problem).__name__
+    exchange.until = began + exchange.timeout.total_seconds()
     failed = problems(exchange, own, time.monotonic() - began)
+    exchange.until = None
     if failed:
         rank, why = failed[0]
         raise RuntimeError(f"[{exchange.where}] rank {rank} cannot connect to the others once more, for keys: {why}")

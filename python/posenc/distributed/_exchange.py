@@ -10,6 +10,7 @@ With a second set of connections (_connections.py) keys and gradients that go to
 from __future__ import annotations
 
 import datetime
+import time
 from typing import Any
 
 import torch
@@ -76,6 +77,7 @@ class Exchange:
         self.device = device
         self.where, self.group, self.traffic = where, group, traffic
         self.timeout = datetime.timedelta(seconds=timeout)
+        self.until: float | None = None  # by time.monotonic(), what is waited for at most; None: for each `timeout`
         self.rank, self.ranks = dist.get_rank(group), dist.get_world_size(group)
         self.second: Any = None  # a ProcessGroupGloo of the same ranks
         self.posted: list[Any] = []
@@ -90,8 +92,11 @@ class Exchange:
             )
 
     def wait(self, work: Any, rank: int) -> None:
+        left = self.timeout
+        if self.until is not None:
+            left = datetime.timedelta(seconds=max(self.until - time.monotonic(), 0.001))
         try:
-            is_done = work.wait(self.timeout)
+            is_done = work.wait(left)
         except RuntimeError as problem:
             self.fail(rank, problem)
         if is_done is False:

@@ -143,7 +143,8 @@ class Schedule:
             try:
                 of_keys, of_runs = _posenc.runs_of(of_keys)
             except ValueError as problem:
-                raise ValueError(f"{problem}: or say mode='all_gather' or 'ulysses'") from problem
+                rule = str(problem).partition("] ")[2]
+                raise ValueError(f"[distributed.attend] {rule}: or say mode='all_gather' or 'ulysses'") from problem
             owners = list(of_runs)
         needs = self._needs(of_queries, of_keys, mask, prefix)
         self.block_rows = max(one.count for one in self.keys)
