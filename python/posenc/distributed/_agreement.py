@@ -84,7 +84,7 @@ def agree(exchange: Exchange, facts: Mapping[str, str | None], problem: Exceptio
 def problems(exchange: Exchange, own: str, seconds: float) -> list[tuple[int, str]]:
     """Of what all ranks tried together, and this one in so many seconds: who failed and why, the first to fail before those that
     waited for it. own: why this one did, or nothing."""
-    said = _told(exchange, _packed({"problem": own[: _BYTES // 4], "after": seconds}), None)
+    said = _told(exchange, _packed({"problem": own[: _BYTES // 8], "after": seconds}), None)
     failed = [(one["after"], rank, one["problem"]) for rank, one in said.items() if one["problem"]]
     return [(rank, why) for _, rank, why in sorted(failed)]
 
