@@ -21,7 +21,7 @@ import torch
 
 import posenc
 import scheme_cases
-from ranks.pool import Pool
+from ranks.pool import PATIENCE, Pool
 from ranks.calls import Dealt
 from ranks.traced import fake_ranks, model_on_cuda, on_cuda  # noqa: F401
 from posenc import _rotary_modules
@@ -391,7 +391,7 @@ def test_the_page_shows_what_torchrun_prints():
             cwd=PAGE,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=PATIENCE,
             check=True,
         )
         if count == "4":
