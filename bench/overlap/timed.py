@@ -51,7 +51,7 @@ def only(way: str) -> Iterator[None]:
         patches = [
             (_exchange.Exchange, "receive", there),
             (_exchange.Exchange, "send", lambda self, x, to, tag: _exchange.Pending(self, None, x, to, tag)),
-            (_arguments, "agree", lambda *_: None),
+            (_arguments, "agree", lambda *_: {}),
         ]
     if way == "sending":
         patches = [
@@ -94,6 +94,8 @@ def times(rank: int, case: dict[str, Any]) -> list[list[float]]:
     torch.manual_seed(rank)
     q, k, v = (torch.randn(rows, heads, channels).requires_grad_() for _ in range(3))
     d_out = torch.randn(rows, heads, channels)
+    with torch.no_grad():
+        pd.attend(q, k, v, layer, sharding=sharding)  # a group's first call connects ranks once more
     took: list[list[float]] = [[] for _ in WAYS]
     for turn in range(case["rounds"] + 1):
         for n, way in enumerate(WAYS):

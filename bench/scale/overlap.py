@@ -8,7 +8,7 @@ from modes import Layer, attend, causal_zigzag
 CORES, DELAY = 2, 0.005  # of the machine and the switch of bench/overlap
 # Ranks, tokens, megabits a second; seconds that docs/distributed.md has of computing alone, and of both.
 MEASURED = (
-    (2, 8192, 25, 0.115, 1.408), (2, 8192, 50, 0.110, 0.727), (4, 16384, 50, 0.515, 2.290), (4, 16384, 100, 0.452, 1.187),
+    (2, 8192, 25, 0.112, 1.408), (2, 8192, 50, 0.211, 0.726), (4, 16384, 50, 0.470, 2.167), (4, 16384, 100, 0.444, 1.133),
 )  # fmt: skip
 LAYER = Layer(2, 2, 64, 64, width=4)
 

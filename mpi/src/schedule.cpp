@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "posenc/distributed/shard.h"
+#include "posenc/error.h"
 #include "ring_call.h"
 
 namespace posenc::mpi_library {
@@ -47,9 +48,21 @@ void Schedule::add(const RingCall& call, std::int64_t turn, int taker, const Pie
   if (piece.owner == call.rank) taken.push_back({turn, taker, piece});
 }
 
+namespace {
+
+std::vector<ShardRun> runs_of_keys(const RingCall& call) {
+  try {
+    return list_runs(call.keys);
+  } catch (const Error& error) {  // the name of the call that was made
+    throw Error(call.where, error.problem());
+  }
+}
+
+}  // namespace
+
 // A run's rows lie beside each other among its owner's, so that no list of them is made but of one at a time, to count.
 void Schedule::in_runs(const RingCall& call, bool is_backward) {
-  const std::vector<ShardRun> runs = list_runs(call.keys);
+  const std::vector<ShardRun> runs = runs_of_keys(call);
   std::vector<std::pair<std::size_t, Piece>> pieces;  // with the run of each
   for (std::size_t n = 0; n < runs.size(); ++n) {
     const auto& [owner, first, count] = runs[n];

@@ -26,8 +26,9 @@ def test_runs_are_told():
     assert posenc.list_runs(dealt) == ((0, 0, 2), (1, 0, 4), (0, 2, 2))
     runs, owners = posenc.runs_of(dealt)
     assert list(owners) == [0, 1, 0] and [list(run.rows) for run in runs.ranks] == [[0, 1], [2, 3, 4, 5], [6, 7]]
-    with pytest.raises(ValueError, match="deal neighbours together, contiguous or zigzag"):
-        posenc.list_runs(posenc.shard(2, dealing="striped", tokens=40))
+    for call in (posenc.list_runs, posenc.runs_of):
+        with pytest.raises(ValueError, match=rf"\[{call.__name__}\] sharding must deal neighbours together, contiguous or zigzag"):
+            call(posenc.shard(2, dealing="striped", tokens=40))
 
 
 def test_memory_outlives_its_sharding():

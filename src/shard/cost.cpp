@@ -163,7 +163,12 @@ std::vector<RankCost> shard_cost(const LayerPlan& layer, const Sharding& queries
   counting.work = shard_work(counting.q_groups, counting.k_groups, mask, prefix);
   const bool in_runs = args.sums_along_keys && args.mode != ContextMode::all_gather && dealt < ranks;
   if (in_runs) {
-    ShardRuns runs = runs_of(counting.k_groups);
+    ShardRuns runs;
+    try {
+      runs = runs_of(counting.k_groups);
+    } catch (const Error& error) {  // the name of the call that was made
+      throw Error(kWhere, error.problem());
+    }
     counting.pieces = std::move(runs.runs);
     counting.owners = std::move(runs.owners);
     counting.of_pieces = shard_work(counting.q_groups, counting.pieces, mask, prefix);

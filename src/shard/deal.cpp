@@ -303,7 +303,7 @@ Sharding joined(const Sharding& sharding, std::int64_t neighbours) {
 }
 
 std::vector<ShardRun> list_runs(const Sharding& sharding) {
-  constexpr const char* kRuns = "runs_of";
+  constexpr const char* kRuns = "list_runs";
   struct Next {  // row of a rank, of those that are in no run yet
     std::int64_t row;
     std::size_t rank;
@@ -349,11 +349,17 @@ std::vector<ShardRun> list_runs(const Sharding& sharding) {
 }
 
 ShardRuns runs_of(const Sharding& sharding) {
+  std::vector<ShardRun> listed;
+  try {
+    listed = list_runs(sharding);
+  } catch (const Error& error) {  // the name of the call that was made
+    throw Error("runs_of", error.problem());
+  }
   ShardRuns out{.runs = {.tokens = sharding.tokens, .documents = sharding.documents, .axes = sharding.axes}};
   const auto rows_of = [](const auto& x, std::int64_t first, std::int64_t count) {
     return std::span(x).subspan(index(first), index(count));
   };
-  for (const auto& [owner, first, count] : list_runs(sharding)) {
+  for (const auto& [owner, first, count] : listed) {
     const Shard& from = sharding.ranks[index(owner)];
     out.owners.push_back(owner);
     Shard& to = out.runs.ranks.emplace_back();

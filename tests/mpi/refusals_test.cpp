@@ -293,6 +293,15 @@ TEST(Mpi, WorkIsOfAllParts) {
   EXPECT_GE(all.tiles, ranks());
 }
 
+TEST(Mpi, RingsWhoseSchemesSumAlongTheKeysRefuseStripes) {
+  SchemeCall call(cases_of(Case<ContextualPosition>{}).front(), kCausal, Places::by_order, kSeed);
+  Dealt dealt(call, Dealing::striped, {});
+  const std::string said = error_of([&] { (void)dealt.run(); });
+  if (ranks() > 1) {
+    EXPECT_TRUE(said.starts_with("[mpi::attend_ring] sharding must deal neighbours together, contiguous or zigzag")) << said;
+  }
+}
+
 TEST(Mpi, WhatOneRankRefusesOfATreeAllRefuse) {
   const std::string where = "mpi::attend_tree";
   SchemeCase scheme = cases_of(Case<Rope>{}).front();

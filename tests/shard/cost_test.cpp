@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "posenc/distributed/shard.h"
@@ -50,10 +51,13 @@ TEST(ShardCost, OfKeysInRuns) {
   const std::vector<RankCost> cost = shard_cost(layer_of(6, 2), dealt, dealt, {}, 0, {.sums_along_keys = true});
   EXPECT_EQ(cost[0].forward_sent, 5 * 3 * 2 * 12 * 4);
   EXPECT_EQ(cost[1].forward_sent, (5 * 3 + 5) * 2 * 12 * 4);  // its part 6 to rank 0
-  EXPECT_ERROR(
-      runs_of(shard({.ranks = 2, .dealing = Dealing::striped, .tokens = 40})),
-      "[runs_of] sharding must deal neighbours together, contiguous or zigzag, for a scheme that sums along the "
-      "keys but is with more than 4 runs");
+  const Sharding striped = shard({.ranks = 2, .dealing = Dealing::striped, .tokens = 40});
+  const std::string rule =
+      "] sharding must deal neighbours together, contiguous or zigzag, for a scheme that sums along the keys but is with "
+      "more than 4 runs";
+  EXPECT_ERROR((void)list_runs(striped), ("[list_runs" + rule).c_str());
+  EXPECT_ERROR((void)runs_of(striped), ("[runs_of" + rule).c_str());
+  EXPECT_ERROR((void)shard_cost(layer_of(6, 2), striped, striped, {}, 0, {.sums_along_keys = true}), ("[shard_cost" + rule).c_str());
   const std::vector<std::int64_t> falling{0, 2, 1, 3};
   EXPECT_ERROR(runs_of(shard({.ranks = 2, .tokens = 4, .order = falling})),
                "[runs_of] order must ascend in each document, since gates are summed along it but is 1 after 2");

@@ -90,7 +90,8 @@ def attend(
     sum over ranks is the whole one, as of any parameter that all ranks have.
 
     ValueError on all ranks for what any of them refuses, and where they disagree; RankError for a rank that does not
-    answer within `timeout` seconds. traffic: counts the bytes that this rank sends.
+    answer within `timeout` seconds; RuntimeError on all ranks where one of them cannot connect to the others once more, as the
+    first ring of a group with long blocks does. traffic: counts the bytes that this rank sends.
     """
     given = dict(
         attn_mask=attn_mask, bias=bias, q_segments=q_segments, k_segments=k_segments, log_forget=log_forget, row_gate=row_gate

@@ -81,6 +81,14 @@ def agree(exchange: Exchange, facts: Mapping[str, str | None], problem: Exceptio
     return agreed
 
 
+def problems(exchange: Exchange, own: str, seconds: float) -> list[tuple[int, str]]:
+    """Of what all ranks tried together, and this one in so many seconds: who failed and why, the first to fail before those that
+    waited for it. own: why this one did, or nothing."""
+    said = _told(exchange, _packed({"problem": own[: _BYTES // 8], "after": seconds}), None)
+    failed = [(one["after"], rank, one["problem"]) for rank, one in said.items() if one["problem"]]
+    return [(rank, why) for _, rank, why in sorted(failed)]
+
+
 def _told(exchange: Exchange, own: torch.Tensor, problem: Exception | None) -> dict[int, Any]:
     """What each rank says, by rank. Raises this rank's problem when all have heard of it."""
     others = [rank for rank in range(exchange.ranks) if rank != exchange.rank]

@@ -12,6 +12,8 @@ from .._graph_arguments import Layer
 from ._agreement import agree, checksums
 from ._attend import Call
 from ._composed_parts import ComposedParts
+from ._connections import connect
+from ._connections import facts as of_connections
 from ._device_mesh import flat_group, is_dtensor, is_mesh
 from ._exchange import Exchange, Traffic
 from ._heads import require_distances
@@ -279,9 +281,12 @@ def call_of(
         if device.type == "cpu":  # elsewhere it would wait for what the device computes
             _require_distances(probe, schedule, exchange, dealt, mode == "all_gather", sharding.documents > 1)
         facts = _facts(q, k, v, layer, mode, sharding, keys, dealt, inputs, numbers, all_tables, backend)
+        if device.type == "cpu" and in_turn and schedule.goes_both_ways:
+            facts |= of_connections(exchange)
     except Exception as refused:  # whatever it is, the others must hear of it
         problem = refused
     agreed = agree(exchange, facts, problem)
+    connect(exchange, agreed)
     call = Call(
         layer,
         schedule,

@@ -211,9 +211,7 @@ class Ring:
 
     def _ahead_of(self, n: int) -> int:
         """The first that is not asked for yet when the n-th is waited for: of as many rows as a block has, those after it
-        are. gloo has one connection for a pair of ranks, on which what asks for keys stands in line behind keys that go the
-        same way. Of two ranks that need each other's, the later to ask waits for all that the other has asked for: so what
-        is asked for is parts, and early."""
+        are. So a link rests only where it is ahead by a block."""
         end, rows = n + 1, 0
         while end < len(self.needed):
             piece = self.piece(self.needed[end])

@@ -3,11 +3,14 @@
 Each pair of ranks takes the messages of one tag in the order in which they are sent. A send is posted before anything is
 waited for: gloo moves it while this rank computes, and it keeps no copy, so the tensor must stay as it is. Messages lie in
 the CPU's memory: what is on another device is copied there, and from there.
+
+With a second set of connections (_connections.py) keys and gradients that go to a rank before go by these.
 """
 
 from __future__ import annotations
 
 import datetime
+import time
 from typing import Any
 
 import torch
@@ -74,7 +77,9 @@ class Exchange:
         self.device = device
         self.where, self.group, self.traffic = where, group, traffic
         self.timeout = datetime.timedelta(seconds=timeout)
+        self.until: float | None = None  # by time.monotonic(), what is waited for at most; None: for each `timeout`
         self.rank, self.ranks = dist.get_rank(group), dist.get_world_size(group)
+        self.second: Any = None  # a ProcessGroupGloo of the same ranks
         self.posted: list[Any] = []
         self.is_backward = False
         if self.rank < 0:
@@ -87,8 +92,11 @@ class Exchange:
             )
 
     def wait(self, work: Any, rank: int) -> None:
+        left = self.timeout
+        if self.until is not None:
+            left = datetime.timedelta(seconds=max(self.until - time.monotonic(), 0.001))
         try:
-            is_done = work.wait(self.timeout)
+            is_done = work.wait(left)
         except RuntimeError as problem:
             self.fail(rank, problem)
         if is_done is False:
@@ -107,6 +115,9 @@ class Exchange:
         """What send() sends of it: x itself where it is dense and in the CPU's memory, else a copy."""
         return x.detach().cpu().contiguous()
 
+    def _goes_apart(self, source: int, to: int, tag: int) -> bool:
+        return self.second is not None and tag in (KEYS, GRADIENTS) and to < source
+
     def send(self, x: Tensor, to: int, tag: int) -> Pending:
         """Posts it. Nothing is sent of a tensor without elements, which the other side knows too."""
         sent = Pending(self, None, x, to, tag)
@@ -120,7 +131,10 @@ class Exchange:
             else:
                 self.traffic.forward_sent += count
         try:
-            sent.work = dist.isend(sent.x, group=self.group, group_dst=to, tag=tag)
+            if self._goes_apart(self.rank, to, tag):
+                sent.work = self.second.send([sent.x], to, tag)
+            else:
+                sent.work = dist.isend(sent.x, group=self.group, group_dst=to, tag=tag)
         except RuntimeError as problem:
             self.fail(to, problem)
         self.posted.append(sent)
@@ -133,7 +147,10 @@ class Exchange:
             coming.x = x.to(self.device)
             return coming
         try:
-            coming.work = dist.irecv(x, group=self.group, group_src=source, tag=tag)
+            if self._goes_apart(source, self.rank, tag):
+                coming.work = self.second.recv([x], source, tag)
+            else:
+                coming.work = dist.irecv(x, group=self.group, group_src=source, tag=tag)
         except RuntimeError as problem:
             self.fail(source, problem)
         self.posted.append(coming)

@@ -143,7 +143,8 @@ class Schedule:
             try:
                 of_keys, of_runs = _posenc.runs_of(of_keys)
             except ValueError as problem:
-                raise ValueError(f"{problem}: or say mode='all_gather' or 'ulysses'") from problem
+                rule = str(problem).partition("] ")[2]
+                raise ValueError(f"[distributed.attend] {rule}: or say mode='all_gather' or 'ulysses'") from problem
             owners = list(of_runs)
         needs = self._needs(of_queries, of_keys, mask, prefix)
         self.block_rows = max(one.count for one in self.keys)
@@ -167,6 +168,12 @@ class Schedule:
             self.forward = self.backward if device.type == "cpu" else list(zip_longest(*(of for of, _ in in_turn)))
         if device.type != "cpu":
             self._move(device)
+
+    @functools.cached_property
+    def goes_both_ways(self) -> bool:
+        """Whether two groups need keys of each other, and these come in parts, as long messages do."""
+        needed = {(g, self.pieces[p].owner) for turn in self.backward for g, p in enumerate(turn) if p is not None}
+        return self.block_rows >= 2 * LEAST_ROWS and any(g != owner and (owner, g) in needed for g, owner in needed)
 
     @functools.cached_property
     def extent(self) -> tuple[int, int]:

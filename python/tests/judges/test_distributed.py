@@ -21,7 +21,7 @@ import torch
 
 import posenc
 import scheme_cases
-from ranks.pool import Pool
+from ranks.pool import PATIENCE, Pool
 from ranks.calls import Dealt
 from ranks.traced import fake_ranks, model_on_cuda, on_cuda  # noqa: F401
 from posenc import _rotary_modules
@@ -391,7 +391,7 @@ def test_the_page_shows_what_torchrun_prints():
             cwd=PAGE,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=PATIENCE,
             check=True,
         )
         if count == "4":
@@ -484,7 +484,10 @@ def test_an_error_is_one_of_all_ranks(pool, what):
     assert all(pool.ask("works"))  # nothing is left behind
 
 
-@pytest.mark.parametrize("how, lost", [("killed", 2), ("stalled", 0), ("backward", 1)])
+GONE = [("killed", 2), ("stalled", 0), ("backward", 1), ("killed, connecting", 0), ("stalled, connecting", 1)]
+
+
+@pytest.mark.parametrize("how, lost", GONE)
 def test_a_rank_that_is_gone_is_named(how, lost):
     pool = Pool(3)
     try:
@@ -505,6 +508,35 @@ def test_a_pool_waits_for_no_rank_that_waits_for_one_that_is_gone():
             pool.ask("end_or_wait", 1)
     finally:
         pool.close()
+
+
+# ---- connections of a ring ----
+
+
+def test_keys_go_one_way_on_each_connection(pool):
+    """Of four ranks, to those after by the connections of the group, to those before by others."""
+    for rank, (first, second, others) in enumerate(pool.ask("connected", "ways", 4)):
+        assert (first, second, others) == (set(range(rank + 1, 4)), set(range(rank)), set())
+
+
+def test_a_group_is_connected_once_more_where_it_pays(pool):
+    assert pool.ask("connected", "of_no_use", 4) == [[False] * 4] * 4
+
+
+def test_what_connects_some_ranks_ends_with_their_group(pool):
+    """The others do nothing meanwhile. The first time torch itself keeps what it needs for groups."""
+    all_said = pool.ask("connected", "again_and_again", 0, [1, 3], 3)
+    assert all_said[0] == all_said[2] == []
+    for said in all_said[1::2]:
+        assert [one[:3] for one in said] == [(1, True, 0)] * 3
+        assert [one[3:] for one in said[1:]] == [(0, 0)] * 2
+
+
+def test_where_one_rank_cannot_connect_all_hear_of_it(pool):
+    said = pool.ask("connected", "without_descriptors", 4)
+    for text, works in said:
+        assert "rank 3 cannot connect to the others once more, for keys: " in text and works
+    assert len({text for text, _ in said}) == 1
 
 
 # ---- decode ----

@@ -17,8 +17,8 @@ import posenc.distributed as pd
 import posenc.distributed._exchange
 import posenc.torch
 import scheme_cases
-from posenc.distributed import _composed_parts, _parts, _schedule
-from ranks import memory, models
+from posenc.distributed import _composed_parts, _connections, _parts, _schedule
+from ranks import memory, models, second
 from ranks import shared_tables as of_shared_tables
 from ranks.pool import PATIENCE
 from scheme_cases import CASES, LEARNED, Call
@@ -382,7 +382,8 @@ def works() -> bool:
 
 
 def without(lost: int, how: str, seconds: float) -> tuple[str, int, float] | None:
-    """What the others raise where one is killed, or sleeps: before the call or, of "backward", before its backward pass."""
+    """What the others raise where one is killed, or sleeps: before the call; of "backward", before its backward pass; or where
+    ranks connect for keys."""
     layer, tensors, queries = _small()
     is_lost = dist.get_rank() == lost
     if is_lost and how == "killed":
@@ -390,6 +391,10 @@ def without(lost: int, how: str, seconds: float) -> tuple[str, int, float] | Non
     if is_lost and how == "stalled":
         time.sleep(4 * seconds)
         return None
+    if is_lost and how == "stalled, connecting":
+        _connections._opened = lambda *_: time.sleep(4 * seconds)
+    if is_lost and how == "killed, connecting":
+        _connections._opened = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
     began = time.monotonic()
     try:
         leaves = [x.clone().requires_grad_() for x in tensors]
@@ -469,6 +474,10 @@ def shared_tables(ranks: int, is_averaged: bool) -> Any:
 
 def refused_by_model(ranks: int, what: str) -> str:
     return models.refused_by_model(what, ranks, GROUPS[ranks])
+
+
+def connected(what: str, ranks: int, *arguments: Any) -> Any:
+    return second.said(what, ranks, *arguments)
 
 
 def by_mesh() -> dict[str, Any]:
