@@ -271,13 +271,17 @@ class Steps {
   }
 
   // What else the dictionary of the file says (mrope_section): of its part for that type of layers, where it has parts.
-  std::string carried(std::string_view type) const {
+  // partial_rotary_factor is the rule's where the rule is "proportional", and a width elsewhere.
+  std::string carried(std::string_view type, const Scaling& now) const {
     for (const std::string_view key : {kScalingKey, kParametersKey}) {
       auto dictionary = there(key);
       if (!dictionary || dictionary->kind() != JsonKind::object) continue;
       if (const auto part = dictionary->find(type); part && *part && (*part)->kind() == JsonKind::object)
         dictionary = **part;
       std::vector<std::string_view> gone = kRuleKeys;
+      const auto named = dictionary->find("rope_type");
+      const bool was_proportional = named && *named && (*named)->text() == "proportional";
+      if (was_proportional || std::holds_alternative<ProportionalScaling>(now)) gone.push_back("partial_rotary_factor");
       for (const JsonValue& member : dictionary->items()) {
         if (member.kind() == JsonKind::object) gone.push_back(member.key());
       }
@@ -295,7 +299,7 @@ class Steps {
     if (!std::visit(RuleMembers{json, change_.family, with_base && per_type_}, rope.scaling)) return {};
     json.end_object();
     std::string text = json.take();
-    const std::string more = carried(type);
+    const std::string more = carried(type, rope.scaling);
     if (more == "{}") return text;
     text.pop_back();
     return text + ", " + more.substr(1);
@@ -315,7 +319,7 @@ class Steps {
     if (all || old.base != now.base) add_base(lead, now);
     if (old.scaling != now.scaling) add_original_beside(now.scaling);
     if (all || old.scaling != now.scaling) {
-      const bool empty = has_no_rule(now) && carried("full_attention") == "{}";
+      const bool empty = has_no_rule(now) && carried("full_attention", now.scaling) == "{}";
       add(joined_path(object_, kScalingKey), empty ? "null" : *text);
     }
     if (per_type_ && (all || sliding)) {

@@ -95,6 +95,23 @@ TEST(OverridePatches, TruncateStandsBesideTheLayerTypes) {
   EXPECT_FALSE(form(all, PatchForm::hugging_face_old).unsaid.empty());
 }
 
+// Beside another rule it would be a width, and the class would make frequencies for a part of the head that it rotates.
+TEST(OverridePatches, PartOfAProportionalRuleGoesWithIt) {
+  const std::string config = R"({"model_type": "gemma4_text", "hidden_size": 64, "num_attention_heads": 2, "head_dim": 32,
+    "global_head_dim": 32, "num_key_value_heads": 2, "num_hidden_layers": 6, "max_position_embeddings": 8192,
+    "rope_parameters": {
+      "full_attention": {"rope_type": "proportional", "rope_theta": 1000000, "partial_rotary_factor": 0.25},
+      "sliding_attention": {"rope_type": "default", "rope_theta": 10000}}})";
+  for (const std::string rule : {"yarn,factor=4,original=2048", "linear,factor=4"}) {
+    const std::vector<std::string> settings{"rope_scaling=" + rule};
+    const std::vector<OverridePatch> all = patches(config, settings);
+    const OverridePatch& current = form(all, PatchForm::hugging_face_new);
+    EXPECT_THAT(current.unsaid, testing::IsEmpty()) << rule;
+    EXPECT_THAT(current.text, testing::Not(testing::HasSubstr("partial_rotary_factor")));
+    expect_same_facts(overridden(plan_of(config), settings), plan_of(applied(config, current.text)), current.text);
+  }
+}
+
 // The number in the file, not what the formula's inverse rounds to.
 TEST(OverridePatches, NumbersOfFormulasAreTheModelsOwn) {
   const std::string config = preset_config("gemma-2-9b");
