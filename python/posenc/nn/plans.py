@@ -71,14 +71,17 @@ def from_transformers(
     layer: int | None = None,
     stack: str | int | None = None,
     cross: bool = False,
+    table: torch.Tensor | None = None,
     **options: Any,
 ) -> Attention:
     """An attention module of a model of transformers as posenc's, with copies of its weights.
 
     Of T5, BERT, DeBERTa v1 and v2, GPT-2, OPT, BLOOM, Whisper, and those of q_proj, k_proj, v_proj (Llama ..). config:
     where the module has none; layer: which of the plan's, by default module.layer_idx or the first; stack: of an
-    encoder-decoder, "encoder" or "decoder"; cross: its cross attention. It takes hidden states, and what the model adds,
-    scales or caches around them stays the model's. ValueError for what it has and this does not know.
+    encoder-decoder, "encoder" or "decoder"; cross: its cross attention. table: [buckets, heads], the bias that T5's first
+    layer hands to the others of its stack, which have none (`block[0].layer[0].SelfAttention.relative_attention_bias.weight`);
+    a copy too. It takes hidden states, and what the model adds, scales or caches around them stays the model's. ValueError
+    for what it has and this does not know, and for a table of the plan that neither has.
     """
     inner = getattr(module, "self", module)
     config = config if config is not None else getattr(module, "config", None) or getattr(inner, "config", None)
@@ -101,6 +104,10 @@ def from_transformers(
         for name, x in module.state_dict().items()
         if not name.startswith(("output.LayerNorm", "layer_norm"))
     }
+    if table is not None:
+        if "relative_attention_bias.weight" in state:
+            raise ValueError(f"[from_transformers] table must be omitted: {type(module).__name__} has its own")
+        state["relative_attention_bias.weight"] = table.detach().clone()
     biased = _biased(state, mixed is not None)
     projection = mixed if mixed is not None else queries
     is_conv = type(projection).__name__ == "Conv1D"
@@ -123,8 +130,12 @@ def from_transformers(
     )
     made.to(device=projection.weight.device, dtype=projection.weight.dtype)
     missing, unexpected = made.load_state_dict(state, strict=False)
-    shared = [name for name in missing if name.startswith("terms.") and name.endswith("table")]
-    if unexpected or [name for name in missing if name not in shared]:
+    if not unexpected and missing == ["terms.0.table"]:
+        raise ValueError(
+            f"[from_transformers] table must be given: {type(module).__name__} has none of its own, and takes that of the first "
+            "layer of its stack"
+        )
+    if unexpected or missing:
         raise ValueError(f"[from_transformers] names must be known, but {sorted(unexpected) or missing} are not")
     _require_same_norms(made, module)
     return made.train(module.training)
