@@ -15,6 +15,7 @@
 #include "cpu/machine/dispatch.h"
 #include "huge_memory.h"
 #include "kernels/codes/codes.h"
+#include "kernels/decode_ahead.h"
 #include "kernels/kernels.h"
 #include "multiply_add.h"
 #include "read_memory.h"
@@ -29,6 +30,8 @@ using posenc::kernels::Codes;
 using posenc::kernels::DecodeCodes;
 using posenc::kernels::DecodeLanes;
 using posenc::kernels::Element;
+using posenc::kernels::kBytesAgain;
+using posenc::kernels::kBytesAhead;
 
 constexpr int kRounds = 31;
 // The shapes of Llama 3.1 8B: 4 query heads share a KV head. A tile is 64 keys, as in attend.
@@ -36,7 +39,6 @@ constexpr std::int64_t kHeads = 32;
 constexpr std::int64_t kKeyHeads = 8;
 constexpr std::int64_t kHeadDim = 128;
 constexpr std::int64_t kTile = 64;
-constexpr std::int64_t kBytesAhead = 16 << 10;  // as cpu/attend/decode_products.cpp has it
 
 // How keys and values are stored: in elements, or codes.
 struct Stored {
@@ -160,6 +162,7 @@ class Pass {
     out.ahead_head = (way.stays ? 1 : posenc::kernels::kDecodeRows) * stored_.row_bytes;
     out.ahead_row = stored_.line;
     out.ahead_line = posenc::kernels::kDecodeRows * stored_.line;
+    out.ahead_again = way.stays ? 0 : kBytesAgain - kBytesAhead;
     return out;
   }
 

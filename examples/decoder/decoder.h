@@ -12,11 +12,15 @@ using Numbers = std::vector<float>;
 
 class Decoder {
  public:
-  // `capacity`: of the cache, in tokens. `keys_off`: by how much the positions of keys, and of keys alone, are wrong.
-  Decoder(const Model& model, std::int64_t capacity, std::int64_t keys_off)
-      : model_(model), capacity_(std::max<std::int64_t>(capacity, 2)), keys_off_(keys_off) {
+  // `capacity`: of the cache, in tokens. `in_codes`: it holds int8, not floats. `keys_off`: by how much the positions of
+  // keys, and of keys alone, are wrong.
+  Decoder(const Model& model, std::int64_t capacity, bool in_codes, std::int64_t keys_off)
+      : model_(model), capacity_(std::max<std::int64_t>(capacity, 2)), in_codes_(in_codes), keys_off_(keys_off) {
     for (const posenc::LayerPlan& plan : model.plan.stacks.at(0).layers) {
-      const Numbers cache(static_cast<std::size_t>(capacity_ * plan.kv_heads * plan.head_dim));
+      const auto rows = static_cast<std::size_t>(capacity_ * plan.kv_heads);
+      const std::size_t numbers = rows * static_cast<std::size_t>(plan.head_dim);
+      Cache cache;
+      in_codes ? cache.codes.resize(numbers), cache.scales.resize(rows) : cache.floats.resize(numbers);
       layers_.push_back({plan, cache, cache});
     }
     for (std::int64_t slot = capacity_; slot-- > 0;) free_.push_back(slot);
@@ -47,9 +51,22 @@ class Decoder {
   }
 
  private:
+  // Keys, which are not rotated, or values: [capacity, kv_heads, head_dim]. As floats, or as codes of int8 with a scale
+  // for each token and head.
+  struct Cache {
+    Numbers floats;
+    std::vector<std::int8_t> codes;
+    Numbers scales;
+
+    posenc::QuantisedView quantised(std::initializer_list<std::int64_t> shape) {
+      posenc::QuantisedView view = posenc::quantised(codes.data(), posenc::CacheFormat::int8, shape);
+      view.scales = posenc::tensor(scales.data(), posenc::DType::f32, std::span(shape).first(shape.size() - 1));
+      return view;
+    }
+  };
   struct Layer {
     const posenc::LayerPlan& plan;
-    Numbers k, v;  // the KV cache, [capacity, kv_heads, head_dim]; keys are not rotated
+    Cache k, v;
   };
 
   // ---- positions ----
@@ -67,20 +84,21 @@ class Decoder {
     const auto heads = [&](auto& numbers, std::int64_t rows, std::int64_t count) {
       return posenc::tensor(numbers.data(), {rows, count, plan.head_dim});
     };
-    (void)posenc::rotate_into_cache({.k = heads(k, tokens, plan.kv_heads),
-                                     .v = heads(v, tokens, plan.kv_heads),
-                                     .k_cache = heads(layer.k, capacity_, plan.kv_heads),
-                                     .v_cache = heads(layer.v, capacity_, plan.kv_heads),
-                                     .slots = slots_});
     Numbers out(q.size());
-    const auto rows_of = [&](const Numbers& cache) {  // a block of the cache is a row
-      return posenc::tensor(cache.data(), {capacity_, 1, plan.kv_heads, plan.head_dim});
-    };
+    posenc::CacheArgs stored{
+        .k = heads(k, tokens, plan.kv_heads), .v = heads(v, tokens, plan.kv_heads), .slots = slots_};
     posenc::AttendArgs args{.out = heads(out, tokens, plan.heads),
                             .q = heads(q, tokens, plan.heads),
-                            .k = rows_of(layer.k),
-                            .v = rows_of(layer.v),
                             .inputs = {.length = model_.plan.length}};
+    const std::initializer_list<std::int64_t> blocks{capacity_, 1, plan.kv_heads, plan.head_dim};  // each one row
+    if (in_codes_) {
+      args.k_quantised = stored.k_quantised = layer.k.quantised(blocks);
+      args.v_quantised = stored.v_quantised = layer.v.quantised(blocks);
+    } else {
+      args.k = stored.k_cache = posenc::tensor(layer.k.floats.data(), blocks);
+      args.v = stored.v_cache = posenc::tensor(layer.v.floats.data(), blocks);
+    }
+    (void)posenc::rotate_into_cache(stored);
     rows_.give(args);
     (void)posenc::attend(plan, args);
     return linear(at + "o_proj", out);
@@ -150,7 +168,9 @@ class Decoder {
   }
 
   const Model& model_;
-  std::int64_t capacity_, keys_off_;
+  std::int64_t capacity_;
+  bool in_codes_;
+  std::int64_t keys_off_;
   std::vector<Layer> layers_;
   posenc::CacheView view_{1};               // of the text so far, blocks of one row
   std::vector<std::int64_t> free_, slots_;  // rows of the cache: of nobody, and of the tokens that are being read

@@ -7,8 +7,8 @@
 namespace {
 
 constexpr const char* kUsage =
-    "usage: decoder MODEL [--tokenizer FILE] [--prompt TEXT | --loss FILE] [--steps N] [--cache N] [--rope RULE]\n"
-    "                     [--reuse N] [--spoil pairing|keys] [--logits FILE.npy]";
+    "usage: decoder MODEL [--tokenizer FILE] [--prompt TEXT | --loss FILE] [--steps N] [--cache N] [--store f32|int8]\n"
+    "                     [--rope RULE] [--reuse N] [--spoil pairing|keys] [--logits FILE.npy]";
 
 // Always the likeliest token, until the text ends.
 void generate(Decoder& decoder, const Tokenizer& tokenizer, const Tokens& prompt, const Tokens& ends, int steps) {
@@ -53,7 +53,7 @@ void run(const std::string& path, std::map<std::string, std::string> options) {
   Model model = read_model(path, capacity);
   if (!options["--rope"].empty()) replace_rule(model.plan, options["--rope"]);
   if (options["--spoil"] == "pairing") swap_pairing(model.plan);
-  Decoder decoder(model, capacity, options["--spoil"] == "keys" ? 1 : 0);
+  Decoder decoder(model, capacity, options["--store"] == "int8", options["--spoil"] == "keys" ? 1 : 0);
 
   const Tokenizer tokenizer(options["--tokenizer"]);
   std::ifstream text(options["--loss"]);
@@ -75,7 +75,8 @@ void run(const std::string& path, std::map<std::string, std::string> options) {
 
 int main(int argc, char** argv) {
   try {
-    std::map<std::string, std::string> options{{"--steps", "256"}, {"--cache", "256"}, {"--reuse", "0"}};
+    std::map<std::string, std::string> options{
+        {"--steps", "256"}, {"--cache", "256"}, {"--store", "f32"}, {"--reuse", "0"}};
     for (const char* name : {"--tokenizer", "--prompt", "--rope", "--spoil", "--loss", "--logits"}) options[name];
     if (argc == 2 && (argv[1] == std::string("--help") || argv[1] == std::string("-h"))) {
       std::cout << kUsage << "\nMODEL: a checkpoint of llama2.c, or a folder with config.json and safetensors\n";
@@ -86,9 +87,9 @@ int main(int argc, char** argv) {
       if (!options.contains(argv[i])) throw std::runtime_error(std::string("no option ") + argv[i] + "\n" + kUsage);
       options[argv[i]] = argv[i + 1];
     }
-    const std::string forms =
-        options["--steps"] + ' ' + options["--cache"] + ' ' + options["--reuse"] + ' ' + options["--spoil"];
-    if (!std::regex_match(forms, std::regex("\\d{1,9} \\d{1,9} \\d{1,9} (pairing|keys)?")))
+    const std::string forms = options["--steps"] + ' ' + options["--cache"] + ' ' + options["--reuse"] + ' ' +
+                              options["--store"] + ' ' + options["--spoil"];
+    if (!std::regex_match(forms, std::regex("\\d{1,9} \\d{1,9} \\d{1,9} (f32|int8) (pairing|keys)?")))
       throw std::runtime_error(kUsage);
     run(argv[1], options);
   } catch (const std::exception& error) {

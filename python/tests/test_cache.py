@@ -202,6 +202,25 @@ def test_quantised_views_say_what_they_are():
         )
 
 
+def test_int8_of_torch():
+    torch = pytest.importorskip("torch")
+    k, v = random((8, 2, 64)), random((8, 2, 64), 2)
+
+    def filled(made):
+        caches = [posenc.Quantised("int8", made((8, 2, 64), "int8"), scales=made((8, 2), "float32")) for _ in range(2)]
+        posenc.rotate_into_cache(k, v, k_cache=caches[0], v_cache=caches[1], slots=range(8))
+        return caches
+
+    in_torch = filled(lambda shape, dtype: torch.zeros(shape, dtype=getattr(torch, dtype)))
+    in_numpy = filled(np.zeros)
+    for one, other in zip(in_torch, in_numpy):
+        assert np.array_equal(one.codes.numpy(), other.codes) and np.array_equal(one.scales.numpy(), other.scales)
+        assert other.codes.any()
+    layer = posenc.LayerPlan(heads=4, kv_heads=2, head_dim=64, value_dim=64, softmax_scale=0.125)
+    q = random((2, 4, 64), 3)
+    assert np.array_equal(posenc.attend(layer, q, *in_torch), posenc.attend(layer, q, *in_numpy))
+
+
 def test_float8_of_torch():
     torch = pytest.importorskip("torch")
     k = torch.from_numpy(random((8, 2, 64)))

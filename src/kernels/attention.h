@@ -85,12 +85,14 @@ struct DecodeLanes {
   std::int64_t heads = 1;
   std::int64_t each = 0;  // a multiple of kDecodeLanes
   // What is prefetched into L2 meanwhile, or null: beside line i of row n kDecodeRows + r of head h the line at ahead +
-  // n ahead_next + h ahead_head + r ahead_row + i ahead_line, in bytes.
+  // n ahead_next + h ahead_head + r ahead_row + i ahead_line, in bytes; and where that is asked for twice, the one
+  // ahead_again from there, which was asked for before.
   const void* ahead = nullptr;
   std::int64_t ahead_next = 0;
   std::int64_t ahead_head = 0;
   std::int64_t ahead_row = 0;
   std::int64_t ahead_line = 0;
+  std::int64_t ahead_again = 0;
 };
 
 // Scores that a step changes.

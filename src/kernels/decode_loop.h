@@ -21,6 +21,7 @@
 
 #include "kernels/attention.h"
 #include "kernels/codes/load_codes.h"
+#include "kernels/decode_ahead.h"
 #include "kernels/lanes.h"
 #include "kernels/load_floats.h"
 #include "kernels/rotate_pair.h"
@@ -36,26 +37,36 @@ consteval bool is(Codes, Element) noexcept { return false; }
 template <auto kType>
 constexpr std::int64_t kBytesOf = bytes_of(kType);
 
-// Channels of a row; what is fetched beside some rows of a head, line n of row r at + r ahead_row + n ahead_line; and
-// how many times in a row. Of V, so that functions of an instruction set are its own.
-template <class V, int kAsked>
+// How often a line is prefetched where it is first asked for, and how often where it is asked for again. A processor
+// whose fill buffers are busy drops prefetches, and the load that needs the line later waits for memory instead: what
+// was dropped first finds other buffers free when it is asked for again, half as far ahead.
+struct Asks {
+  int first;
+  int again;
+};
+
+// Channels of a row; and what is fetched beside some rows of a head, line n of row r at + r ahead_row + n ahead_line,
+// and `again` bytes from there. Of V, so that functions of an instruction set are its own.
+template <class V, Asks kAsked>
 struct AnyShape {
-  static constexpr int kAsks = kAsked;
+  static constexpr Asks kAsks = kAsked;
   std::int64_t depth;
   std::int64_t ahead_row;
   std::int64_t ahead_line;
+  std::int64_t again;
   static LoadRotation rotation(const DecodeLanes& x) noexcept { return x.rotation; }
 };
-// The most usual: heads of 128 channels, all or none of which rotate, and lines in the order of memory, asked for once.
-// Where the compiler knows the strides, rows and queries take one address each; else general registers do not suffice,
-// and products wait for addresses.
-template <class V>
+// The most usual: heads of 128 channels, all or none of which rotate, and lines in the order of memory. Where the
+// compiler knows the strides, rows and queries take one address each; else general registers do not suffice, and
+// products wait for addresses.
+template <class V, Asks kAsked>
 struct UsualShape {
-  static constexpr int kAsks = 1;
+  static constexpr Asks kAsks = kAsked;
   // NOLINTBEGIN(readability-identifier-naming): named as those of AnyShape
   static constexpr std::int64_t depth = 128;
   static constexpr std::int64_t ahead_row = kLineBytes;
   static constexpr std::int64_t ahead_line = kDecodeRows * kLineBytes;
+  static constexpr std::int64_t again = kBytesAgain - kBytesAhead;
   // NOLINTEND(readability-identifier-naming)
   static LoadRotation rotation(const DecodeLanes& x) noexcept {
     return {.cos = x.rotation.cos, .row = depth, .pairs = depth / 2, .interleaved = x.rotation.interleaved};
@@ -64,7 +75,7 @@ struct UsualShape {
     const LoadRotation& rotation = x.rotation;
     const bool rotates_all = rotation.row == depth && rotation.first == 0 && rotation.pairs == depth / 2;
     return x.depth == depth && x.ahead_row == ahead_row && x.ahead_line == ahead_line &&
-           (rotation.cos == nullptr || rotates_all);
+           (kAsks.again == 0 || x.ahead_again == again) && (rotation.cos == nullptr || rotates_all);
   }
 };
 
@@ -77,21 +88,35 @@ const char* row_of(const DecodeLanes& x, std::int64_t r, std::int64_t h) noexcep
 consteval bool has_usual_shape(Element) noexcept { return true; }
 consteval bool has_usual_shape(Codes codes) noexcept { return codes == Codes::int8; }
 
-// run(shape) of those above.
-//
-// A processor whose fill buffers are busy drops prefetches, and the load that needs the line later waits instead. So
-// where little is computed beside a line, the prefetch is issued kAsks times in a row: where nothing rotates and a row
-// is met once. More lanes than kDecodeLanes meet it again, and ask again. Such a pass waits for memory and not for
-// addresses: in the usual shape it took 0.87 times as long from L3, but 1.05 to 1.1 times from memory.
-template <class V, auto kElement, int kAsks, class Run>
+// run(shape) of those above, and how often lines are asked for (docs/performance/decode.md). f32 that nothing rotates,
+// met by kDecodeLanes lanes alone, waits for memory, not for addresses: in the usual shape it took longer from there.
+// What rotates is asked for less; more lanes than kDecodeLanes meet a line several times, and ask each time; elements
+// of less than 32 bits wait for arithmetic.
+template <class V, auto kElement, bool kRotates, class Run>
 void with_shape(const DecodeLanes& x, const Run& run) noexcept {
+  constexpr bool kIsFloat = is(kElement, Element::f32);
+  const auto any = [&]<Asks kAsks>() noexcept {
+    run(AnyShape<V, kAsks>{x.depth, x.ahead_row, x.ahead_line, x.ahead_again});
+  };
+  const auto usual = [&]<Asks kAsks>() noexcept {
+    if constexpr (has_usual_shape(kElement)) {
+      if (UsualShape<V, kAsks>::is_of(x)) return run(UsualShape<V, kAsks>{});
+    }
+    any.template operator()<kAsks>();
+  };
+  constexpr Asks kAlways = kIsFloat ? Asks{2, 0} : Asks{1, 0};
   // Where nothing is to be fetched, the rows themselves are, which takes an instruction and no time.
-  if (x.ahead == nullptr) return run(AnyShape<V, kAsks>{x.depth, x.a_row * kBytesOf<kElement>, kLineBytes});
-  if constexpr (has_usual_shape(kElement)) {
-    const bool asks_once = kAsks == 1 || x.each > kDecodeLanes || x.rotation.cos != nullptr;
-    if (asks_once && UsualShape<V>::is_of(x)) return run(UsualShape<V>{});
+  if (x.ahead == nullptr) return run(AnyShape<V, kAlways>{x.depth, x.a_row * kBytesOf<kElement>, kLineBytes, 0});
+  if constexpr (kIsFloat) {
+    if (x.each == kDecodeLanes) {
+      if constexpr (kRotates) {
+        return usual.template operator()<Asks{1, 1}>();
+      } else {
+        return any.template operator()<Asks{2, 2}>();
+      }
+    }
   }
-  run(AnyShape<V, kAsks>{x.depth, x.ahead_row, x.ahead_line});
+  usual.template operator()<kAlways>();
 }
 
 // The first line that is fetched beside row r of head h.
@@ -104,12 +129,14 @@ const char* fetched(const DecodeLanes& x, std::int64_t r, std::int64_t h, const 
 
 // Prefetches one line beside each of kRows rows. In groups of 64 they would fill the line fill buffers, and loads would
 // wait for those.
-template <class V, int kRows, int kAsks>
-void fetch_lines(const auto& shape, const char*& ahead) noexcept {
+template <class V, int kRows, class Shape>
+void fetch_lines(const Shape& shape, const char*& ahead) noexcept {
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-    for (int n = 0; n < kAsks; ++n) V::fetch_for_later(ahead + r * shape.ahead_row);
+#pragma GCC unroll 2
+    for (int n = 0; n < Shape::kAsks.first; ++n) V::fetch_for_later(ahead + r * shape.ahead_row);
+#pragma GCC unroll 2
+    for (int n = 0; n < Shape::kAsks.again; ++n) V::fetch_for_later(ahead + r * shape.ahead_row + shape.again);
   }
   ahead += shape.ahead_line;
 }
@@ -122,7 +149,7 @@ void for_channels(std::int64_t first, std::int64_t end, const Shape& shape, cons
   constexpr std::int64_t kLanes = Factors::kLanes;
   std::int64_t k = first;
   for (; k + kLine <= end; k += kLine) {
-    fetch_lines<typename Factors::V, kRows, Shape::kAsks>(shape, ahead);
+    fetch_lines<typename Factors::V, kRows>(shape, ahead);
 #pragma GCC unroll 8
     for (std::int64_t j = 0; j < kLine; j += kLanes) step(k + j, All{});
   }
@@ -139,7 +166,7 @@ void for_pairs(std::int64_t pairs, const auto& shape, const char*& ahead, const 
   std::int64_t p = 0;
   for (; p + kGroup <= pairs; p += kGroup) {
 #pragma GCC unroll 2
-    for (std::int64_t j = 0; j < kGroup; j += kLine) fetch_lines<typename Factors::V, kRows, 1>(shape, ahead);
+    for (std::int64_t j = 0; j < kGroup; j += kLine) fetch_lines<typename Factors::V, kRows>(shape, ahead);
 #pragma GCC unroll 8
     for (std::int64_t j = 0; j < kGroup; j += kLanes) step(p + j, All{});
   }
@@ -177,7 +204,6 @@ struct DecodeFloats {
   using B = const float*;
   static constexpr auto kElement = kType;
   static constexpr std::int64_t kLanes = V::kLanes;  // elements of a register
-  static constexpr int kAsks = is(kType, Element::f32) ? 3 : 1;
   template <class Count>
   static typename V::Floats load_a(const void* a, std::int64_t i, Count count) noexcept {
     return load_as_floats<V, kElement>(a, i, count);
@@ -291,7 +317,7 @@ template <class Factors, PairsOnLoad kPairs, class Scales>
 // Of the channels as they lie, or rotated.
 template <class Factors, PairsOnLoad kPairs, class Scales = Unscaled>
 void decode_dots_of(const DecodeLanes& x, typename Factors::B of_lanes, Scales scales = {}) noexcept {
-  with_shape<typename Factors::V, Factors::kElement, Factors::kAsks>(
+  with_shape<typename Factors::V, Factors::kElement, kPairs != PairsOnLoad::none>(
       x, [&](const auto& shape) noexcept { decode_dots_in<Factors, kPairs>(x, shape, of_lanes, scales); });
 }
 
@@ -351,7 +377,7 @@ template <class V, auto kElement, class Scales>
 template <class V, auto kElement, class Scales = Unscaled>
 void decode_weighted_of(const DecodeLanes& x, Scales scales = {}) noexcept {
   if (x.scale != nullptr) scale_rows<V>(x);
-  with_shape<V, kElement, DecodeFloats<V, kElement>::kAsks>(
+  with_shape<V, kElement, false>(
       x, [&](const auto& shape) noexcept { decode_weighted_in<V, kElement>(x, shape, scales); });
 }
 

@@ -33,7 +33,6 @@ struct DecodePairFactors {
   using B = const std::uint16_t*;
   static constexpr Element kElement = Element::bf16;
   static constexpr std::int64_t kLanes = 2 * V::kLanes;
-  static constexpr int kAsks = 1;
   static __m512bh load_b(B b, All) noexcept { return reinterpret_cast<__m512bh>(_mm512_loadu_si512(b)); }
   static __m512bh load_b(B b, Some some) noexcept {
     const __mmask32 first = (__mmask32{1} << static_cast<unsigned>(some.n)) - 1U;  // n < kLanes

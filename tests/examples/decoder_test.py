@@ -266,6 +266,15 @@ class Stories(DecoderTest):
         self.assertEqual(short[:3], right[:3])
         self.assertLess(sum(short) / len(short), 2 * sum(right) / len(right))
 
+    def test_a_cache_of_int8(self):
+        """By itself, and where it is full: the loss of each stretch stays within what one text tells of it."""
+        (self.folder / "story").write_text(self.published())
+        for cache in (256, 96):
+            whole = self.losses(*self.MODEL, "--loss", self.folder / "story", "--cache", cache)
+            codes = self.losses(*self.MODEL, "--loss", self.folder / "story", "--cache", cache, "--store", "int8")
+            for a, b in zip(whole, codes):
+                self.assertLess(abs(b - a), 0.02)
+            self.assertNotEqual(codes, whole)
 
     def test_a_prefix_serves_at_another_offset(self):
         """Cached behind the rest of the story; what follows it loses next to nothing, and wrong positions would show."""

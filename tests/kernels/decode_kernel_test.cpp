@@ -13,6 +13,7 @@
 
 #include "cpu/machine/machine.h"
 #include "kernels/codes/codes.h"
+#include "kernels/decode_ahead.h"
 #include "support/error_ratio.h"
 #include "support/guarded_memory.h"
 #include "support/tolerances.h"
@@ -266,6 +267,7 @@ TEST(DecodeLanes, SameBitsWhateverIsFetched) {
             x.ahead_head = kernels::kDecodeRows * depth * bytes;
             x.ahead_row = kernels::kLineBytes;
             x.ahead_line = kernels::kDecodeRows * kernels::kLineBytes;
+            x.ahead_again = kernels::kBytesAgain - kernels::kBytesAhead;
             EXPECT_EQ(products(isa.table, x, codes), alone)
                 << name(isa.isa) << ", " << rows << " x " << depth << ", lines in the order of memory";
             x.ahead_head = depth * bytes;

@@ -6,6 +6,7 @@
 #include "posenc/attend.h"
 
 #include <algorithm>
+#include <memory>
 #include <memory_resource>
 #include <span>
 #include <string>
@@ -190,21 +191,21 @@ bool attend_of(const LayerPlan& layer, const AttendArgs& args, KeptTerms kept) {
                            formatted("{}", args.scratch.size())});
   }
   // The sums of all parts of decode; each task writes its own, and the joins read them in the order of the keys.
-  std::vector<float> states(index(all.states));
+  const auto states = std::make_unique_for_overwrite<float[]>(index(all.states));
   run_tasks(args.parallel, workers, std::ssize(all.tasks), [&](cpu::AttendWorker& worker, std::int64_t n) noexcept {
     if (keep_going.is_stopped()) return;
     const Pass& task = all.tasks[index(n)];
     worker.begin(all.units[task.unit]);
     worker.pass_over(all.units[task.unit], task.first, task.end);
     if (task.state == kNoState) return worker.finish();
-    worker.save(states.data() + task.state);
+    worker.save(states.get() + task.state);
   });
   run_tasks(args.parallel, workers, std::ssize(all.joins), [&](cpu::AttendWorker& worker, std::int64_t n) noexcept {
     if (keep_going.is_stopped()) return;
     const Pass& join = all.joins[index(n)];
     worker.begin(all.units[join.unit]);
     for (std::int64_t part = join.first; part < join.end; ++part) {
-      worker.join(states.data() + all.tasks[index(part)].state);
+      worker.join(states.get() + all.tasks[index(part)].state);
     }
     worker.finish();
   });

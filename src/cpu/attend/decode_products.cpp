@@ -9,16 +9,15 @@
 #include <variant>
 
 #include "cpu/lower/weight_reader.h"
+#include "kernels/decode_ahead.h"
 
 namespace posenc::cpu {
 namespace {
 
+using kernels::kBytesAgain;
+using kernels::kBytesAhead;
 using kernels::kDecodeRows;
 using kernels::kLineBytes;
-
-// How far ahead of what is multiplied memory is fetched, in the order of the products. Half as many were slower, twice
-// to 8 times as many within the spread of these.
-constexpr std::int64_t kBytesAhead = 16 << 10;
 
 // Rows and heads that are rotated at a time: of 128 channels, 8 KiB of floats, which stay in L1 beside the queries
 // until they are multiplied.
@@ -253,17 +252,26 @@ void DecodeProducts::for_rows(const LaneBlock& block, const Heads& heads, const 
                                    .ahead_head = heads_lie_together ? kDecodeRows * bytes : x.head_stride * x.bytes,
                                    .ahead_row = is_dense ? line : x.row_stride * x.bytes,
                                    .ahead_line = is_dense ? kDecodeRows * line : line};
-  const std::int64_t rows_ahead = whole((kBytesAhead + heads.count * bytes - 1) / (heads.count * bytes), kDecodeRows);
+  const auto rows_of = [&](std::int64_t apart) {
+    return whole((apart + heads.count * bytes - 1) / (heads.count * bytes), kDecodeRows);
+  };
+  const std::int64_t rows_ahead = rows_of(kBytesAhead);
+  const std::int64_t rows_again = rows_of(kBytesAgain);
   tile.for_given(x, [&](const GivenRows& rows) {
     std::int64_t r = 0;
     while (r < rows.count) {
       const GivenRows ahead = tile.from(x, rows.first + r + rows_ahead);
+      const GivenRows again = tile.from(x, rows.first + r + rows_again);
       kernels::DecodeLanes own = given;
       own.a = static_cast<const char*>(rows.data) + r * x.row_stride * x.bytes;
       own.rows = std::min(as_floats ? kRotatedRows : kTileKeys, rows.count - r);
       if (ahead.count >= kDecodeRows) {  // whole groups of rows, so that none is cut where what lies ahead is
         own.ahead = ahead.data;
         own.rows = std::min(own.rows, ahead.count / kDecodeRows * kDecodeRows);
+        if (again.count >= kDecodeRows) {
+          own.ahead_again = static_cast<const char*>(again.data) - static_cast<const char*>(ahead.data);
+          own.rows = std::min(own.rows, again.count / kDecodeRows * kDecodeRows);
+        }
       }
       const std::int64_t first = rows.first + r;
       r += own.rows;

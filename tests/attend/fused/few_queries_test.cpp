@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -71,6 +72,41 @@ class Calls {
     return out;
   }
 
+  // The same of the first queries, of keys and values in pages of so many tokens, the last first.
+  std::vector<float> outputs_of_pages(Isa isa, std::int64_t count, std::int64_t size) const {
+    const std::vector<std::int64_t> here(static_cast<std::size_t>(count), keys_);
+    const std::int64_t blocks = (keys_ + size - 1) / size;
+    std::vector<std::int32_t> table;
+    for (std::int64_t n = blocks; n-- > 0;) table.push_back(static_cast<std::int32_t>(n));
+    const std::int64_t row = kKvHeads * kDim * (dtype_ == DType::f32 ? 4 : 2);
+    const auto in_pages = [&](const std::vector<std::uint32_t>& from) {
+      std::vector<char> out(static_cast<std::size_t>(blocks * size * row));
+      for (std::int64_t t = 0; t < keys_; ++t) {
+        const std::int64_t place = table[static_cast<std::size_t>(t / size)] * size + t % size;
+        std::memcpy(out.data() + place * row, reinterpret_cast<const char*>(from.data()) + t * row,
+                    static_cast<std::size_t>(row));
+      }
+      return out;
+    };
+    const std::vector<char> k = in_pages(k_);
+    const std::vector<char> v = in_pages(v_);
+    const std::array<std::int32_t, 2> of_queries{0, static_cast<std::int32_t>(count)};
+    const std::array<std::int32_t, 2> of_keys{0, static_cast<std::int32_t>(keys_)};
+    std::vector<float> out(static_cast<std::size_t>(count * this->row()));
+    AttendArgs args{.out = tensor(out.data(), {count, layer_.heads, kDim}),
+                    .q = tensor(static_cast<const void*>(q_.data()), dtype_, {count, layer_.heads, kDim}),
+                    .k = tensor(static_cast<const void*>(k.data()), dtype_, {blocks, size, kKvHeads, kDim}),
+                    .v = tensor(static_cast<const void*>(v.data()), dtype_, {blocks, size, kKvHeads, kDim}),
+                    .pages = {.block_table = table},
+                    .parallel = {.threads = 1},
+                    .isa = isa};
+    args.inputs.q_positions = here;
+    args.inputs.cu_seqlens_q = of_queries;
+    args.inputs.cu_seqlens_k = of_keys;
+    EXPECT_TRUE(attend(layer_, args));
+    return out;
+  }
+
   // Queries first .. first + count - 1 have the same bits beside `more` of them.
   void expect_same(Isa isa, std::int64_t first, std::int64_t count, const std::vector<float>& more) const {
     const std::vector<float> own = outputs(isa, first, count);
@@ -116,6 +152,19 @@ TEST(FewQueries, HaveTheBitsOfEachAlone) {
         if (count < 2) continue;
         const std::vector<float> together = calls.outputs(isa, 0, count);
         for (std::int64_t n = 0; n < count; ++n) calls.expect_same(isa, n, 1, together);
+      }
+    }
+  });
+}
+
+// What is fetched ahead lies in other pages than what is multiplied, of which some have less than what is fetched at a
+// time.
+TEST(FewQueries, HaveTheSameBitsInPagesOfAnySize) {
+  for_calls(kInTwoParts, [](const Calls& calls, std::int64_t) {
+    for (const Isa isa : every_isa("few queries in pages")) {
+      const std::vector<float> wanted = calls.outputs(isa, 0, 1);
+      for (const std::int64_t size : {3, 6, 7, 16, 64}) {
+        EXPECT_EQ(calls.outputs_of_pages(isa, 1, size), wanted) << name(isa) << ", pages of " << size;
       }
     }
   });
