@@ -29,10 +29,12 @@ std::optional<Place> find_factor_beside(RopeKeys& keys) {
 
 // The factor of a list with one for each layer comes before the one of all.
 std::optional<Place> find_factor(RopeKeys& keys, const LayerTraits& layer) {
-  const auto listed = keys.scope().family().rope_lists ? keys.scope().find(keys::kPartialFactors) : std::nullopt;
+  const bool has_lists = keys.scope().family().rope_lists;
+  const auto listed = has_lists ? keys.scope().find(keys::kPartialFactors) : std::nullopt;
   if (listed) return entry_of_layer(keys.scope(), *listed, layer.list_entry, keys.layers());
   auto place = keys.find(kPart, keys::kPartialFactor);
-  return place || !keys.scope().has_class() ? place : find_factor_beside(keys);
+  // Step 3.5's class makes its list without it.
+  return place || has_lists || !keys.scope().has_class() ? place : find_factor_beside(keys);
 }
 
 Sourced<std::int64_t> whole_head(const AttentionShape& shape) {
