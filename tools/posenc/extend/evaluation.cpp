@@ -285,7 +285,7 @@ class Evaluator::Measuring {
   // visit(number of a token, the logits before it)
   template <typename Visit>
   void run(const std::string& way, std::span<const std::int32_t> tokens, const Visit& visit) {
-    Decoder decoder(model_, std::ssize(tokens), 0);
+    Decoder decoder(model_, std::ssize(tokens), false, 0);
     for (std::int64_t at = 0; at < std::ssize(tokens); at += kChunk) {
       progress_.show("evaluating " + way, done_, all_);
       const std::int64_t count = std::min(kChunk, std::ssize(tokens) - at);
