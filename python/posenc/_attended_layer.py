@@ -14,7 +14,7 @@ from ._handed.bias import OwnBias
 from ._handed.causal_flag import require_no_flag
 from ._handed.places import HandedPlaces
 from ._handed.facts import Projected, require_same_facts, require_same_sizes, scale_ratio
-from ._handed.mask import require_own_window, require_same_mask
+from ._handed.mask import require_hidden, require_own_window, require_same_mask
 from ._held import NotCopied
 
 
@@ -106,10 +106,14 @@ class AttendedLayer(NotCopied):
         key_places: Tensor | None,
     ) -> None:
         """ValueError where the bias, or a mask in place of which posenc takes the plan's, is not what its own plan has."""
-        if self.ranks is not None or self._own_bias is None:
+        if self.ranks is not None:
             return
         *_, queries, keys = shape
         first, gone = self.cache.first, self.cache.gone
+        if self._own_bias is None:
+            if self.masks == "model" and mask is not None:
+                require_hidden(module, self.own.mask, mask, shape, first, gone)
+            return
         if masks_itself(module) and first in (None, keys - queries):
             require_own_window(module, self.own.mask, shape)
         elif self.masks == "plan" and mask is not None:

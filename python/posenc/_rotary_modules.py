@@ -65,6 +65,7 @@ class Rotation:
         self.batch = batch
         self.tokens = cos.shape[0] // batch
         self._tables: dict[int, _posenc.RotaryTable] = {}
+        self.calls = 0  # of functions that rotate by it
 
     def _first_channel(self, width: int) -> int:
         """Of heads of `width` channels: models with a part that is not rotated may give the other alone."""
@@ -86,6 +87,7 @@ class Rotation:
 
     def queries(self, x: Tensor, token_axis: int) -> Tensor:
         """x: [batch, heads, tokens, channels] or [batch, tokens, heads, channels], as token_axis says."""
+        self.calls += 1
         by_head = x if token_axis == 2 else x.transpose(1, 2)
         rotated = self._composed(by_head) if self.composed else self._by_kernel(by_head)
         return rotated if token_axis == 2 else rotated.transpose(1, 2)

@@ -75,6 +75,7 @@ from ._registered_name import NAME, asks_another, refuse_models_without_the_regi
 from ._replaced_methods import refuse_variant, replaced_methods
 from ._strides import adjacent
 from ._trained import trained
+from ._unread_model import watch
 from ._rotary_modules import (
     KEEP_ANGLES,
     Rotary,
@@ -312,11 +313,11 @@ def in_use(
     ropes: dict[str | None, _posenc.Rope | None] = {
         kind: change(rope) for kind, rope in ropes_by_layer_type(part.config, plan).items()
     }
-    if ropes_by_layer_type(part.config, own):
-        ropes.setdefault(None, None)
-    rope_of = {name: _changed_rope(layer, change) for name, _, _, layer in layers}
     is_of_configuration = own is not plan or asked is None
     rotary = list(rotary_modules(part.modules()))
+    if ropes_by_layer_type(part.config, own) or (rotary and not is_of_configuration):
+        ropes.setdefault(None, None)
+    rope_of = {name: _changed_rope(layer, change) for name, _, _, layer in layers}
     planned = _planned_ropes(plan, own, change)
     given = GivenRopes(rotary, ropes, planned, is_of_configuration) if ropes else None
     differing = _differing(_layer_types(part.config), plan, own, layers, given, change)
@@ -362,6 +363,8 @@ def in_use(
                 _before_calls(undo, module, held, held.cache.of_call)
             if name in differing:
                 _before_calls(undo, module, held, _angles_of(rope_of[name]))
+            if rotary and not is_of_configuration and rotates_itself(module):
+                watch(undo, name, module, rope_of[name])
             for method, stand_in in replaced_methods(module, attention):
                 replace(undo, module, method, stand_in)
             changed.append(name)

@@ -33,21 +33,52 @@ def require_same_mask(
     handed.posenc_agrees = [*agreed, like]  # type: ignore[attr-defined]
 
 
-def _compare(
-    module: nn.Module, own: _posenc.Mask, handed: Tensor, shape: tuple[int, ...], first: int | None, gone: int
+def require_hidden(
+    module: nn.Module, asked: _posenc.Mask, handed: Tensor, shape: tuple[int, ...], first: int | None, gone: int
 ) -> None:
-    name = type(module).__name__
+    """The same of a model whose own plan is not known, which may have padding: no key is shown that the caller's plan hides,
+    and not each one hidden that comes after its query where the plan looks both ways."""
+    if asked.kind not in _KINDS or asked.beyond_window or asked.by_blocks or asked.by_indexer:
+        return
+    shows, expected, later = _patterns(module, asked, handed, shape, first, gone)
+    wrong = (shows & ~expected).flatten(0, -3).any(0) if shows.dim() > 2 else shows & ~expected
+    if bool(wrong.any()):
+        query, key = (int(place) for place in wrong.nonzero()[0])
+        raise ValueError(
+            f"[use] {type(module).__name__} hands over a mask by which query {query} of the call sees key {key}, but by the plan, "
+            f"{asked!r}, it does not; say masks='plan'"
+        )
+    if asked.kind == "bidirectional" and shows.shape[-2] > 1 and not bool((shows & later).any()):
+        raise ValueError(
+            f"[use] {type(module).__name__} hands over a causal mask, but by the plan, {asked!r}, queries see later keys; say "
+            "masks='plan'"
+        )
+
+
+def _patterns(
+    module: nn.Module, own: _posenc.Mask, handed: Tensor, shape: tuple[int, ...], first: int | None, gone: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Which keys are shown by the mask that was handed over, which by the plan's, and which come after their query."""
     *_, queries, keys = shape
     if handed.dim() < 2 or handed.shape[-1] != keys or handed.shape[-2] not in (1, queries):
+        name = type(module).__name__
         raise ValueError(f"[use] {name} hands over a mask of {list(handed.shape)} for {queries} queries and {keys} keys")
     shows = handed != 0 if not handed.dtype.is_floating_point else handed > torch.finfo(handed.dtype).min / 2
-    if handed.dtype.is_floating_point and not bool((handed[shows] == 0).all()):
-        raise ValueError(f"[use] {name} hands over a mask that adds to scores, which masks='plan' would leave out")
     at = keys - queries if first is None else first
     i = gone + torch.arange(at, at + queries)[:, None]
     j = gone + torch.arange(keys)
     seen = MaskOf(own).rule(i, j, 0, None, None)
     expected = shows.new_ones(queries, keys) if seen is None else seen.expand(queries, keys)
+    return shows, expected, j > i
+
+
+def _compare(
+    module: nn.Module, own: _posenc.Mask, handed: Tensor, shape: tuple[int, ...], first: int | None, gone: int
+) -> None:
+    name = type(module).__name__
+    shows, expected, _ = _patterns(module, own, handed, shape, first, gone)
+    if handed.dtype.is_floating_point and not bool((handed[shows] == 0).all()):
+        raise ValueError(f"[use] {name} hands over a mask that adds to scores, which masks='plan' would leave out")
     differs = (shows != expected).flatten(0, -3).any(0) if shows.dim() > 2 else shows != expected
     if not bool(differs.any()):
         return
