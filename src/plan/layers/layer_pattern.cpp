@@ -2,7 +2,6 @@
 // is full), the window's width, which layers apply RoPE, and which reuse the KV cache of an earlier one.
 #include <algorithm>
 #include <functional>
-#include <ranges>
 #include <utility>
 
 #include "base/formatted.h"
@@ -434,15 +433,15 @@ void read_own_windows(ConfigScope& scope, LayerPattern& pattern) {
 // What lies in mlp_layer_types is of the layer's other half; but Command A+'s dense layers rotate though they are full.
 void let_dense_layers_rotate(ConfigScope& scope, LayerPattern& pattern) {
   const auto list = read_layer_list(scope, keys::kMlpTypes, static_cast<std::int64_t>(pattern.layers.size()));
-  const auto is_dense = [&](std::size_t i) { return list->entries[i].text() == "dense"; };
   if (!list) return;
-  if (std::ranges::none_of(std::views::iota(std::size_t{0}, pattern.layers.size()), is_dense)) {
+  const auto is_dense = [](const JsonValue& type) { return type.text() == "dense"; };
+  if (std::ranges::none_of(list->entries, is_dense)) {
     if (const auto unasked = scope.peek(keys::kPrefixPattern)) scope.reader().mark_read(*unasked);
     return;
   }
   if (scope.required_integer(keys::kPrefixPattern, kPeriods).value != 1) return;
   for (std::size_t i = 0; i < pattern.layers.size(); ++i) {
-    if (is_dense(i)) pattern.layers[i].rotates = true;
+    if (is_dense(list->entries[i])) pattern.layers[i].rotates = true;
   }
 }
 
