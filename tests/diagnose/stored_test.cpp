@@ -57,7 +57,8 @@ void store(Tensor& x, const Eight& to, const Shared& shared) {
   round_all(x);
 }
 
-Diagnosis diagnosed(const PortedPlan& plan, const Tensor& before, const Tensor& after, std::int64_t start) {
+Diagnosis diagnosed(const PortedPlan& plan, const Tensor& before, const Tensor& after,
+                    std::optional<std::int64_t> start) {
   const Bytes x = bytes_of(before);
   const Bytes y = bytes_of(after);
   return diagnose({.before = x.view, .after = y.view, .rotate = &plan.rotate, .plan = &plan.plan, .start = start});
@@ -112,6 +113,23 @@ TEST(stored, blames_no_rotation_for_eight_bits_with_a_scale) {
         }
       }
     }
+  }
+}
+
+// Nobody says where the first token stands: the plan's elements are not known.
+TEST(stored, blames_no_rotation_where_the_start_is_not_given) {
+  const PortedPlan plan = ported_plans().front();
+  Port port = plan.port;
+  port.position = [](std::size_t, std::size_t, std::size_t t, std::size_t) { return 1000 + static_cast<double>(t); };
+  for (const std::uint64_t seed : {1, 2, 3, 4}) {
+    std::mt19937_64 random(seed);
+    Tensor before = random_tensor({1, 33, 4, plan.channels}, DType::f32, random);
+    std::bernoulli_distribution kept(0.2);
+    for (double& x : before.values) x *= kept(random) ? 1 : 0;
+    Tensor after = rotated(port, before);
+    store(after, kEight.front(), kShared.at(3));
+    const Diagnosis d = diagnosed(plan, before, after, {});
+    EXPECT_NE(d.verdict, PortVerdict::differs) << "seed " << seed << "\n" << describe(d);
   }
 }
 

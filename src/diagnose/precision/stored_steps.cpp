@@ -4,8 +4,8 @@
 //   s L,   L of few significant bits (e4m3 four, e5m2 three, e2m1 two: arXiv 2209.05433), or an integer up to 255
 //
 // and s, which no dump holds, is m / L of the largest element m of what shares it: up to a power of two one of
-// 2^(bits-1). A right port's element, as float64 makes it, is then at most half a step from the stored one, and what its
-// own rounding does besides. What moves elements by more is no step's doing, and stays a fault.
+// 2^(bits-1). A right port's element, as float64 makes it, is then at most half a step from the stored one, and what
+// its own rounding does besides. What moves elements by more is no step's doing, and stays a fault.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -147,42 +147,47 @@ PlannedElements planned_of(const Samples& samples, const Expectation& expected) 
   return out;
 }
 
+enum class InSteps { none, stored_alone, plan_too };
+
 // Whether nine of ten groups lie on steps, none on others, and the plan's elements within half a step of them all.
-bool are_in_steps(const Samples& samples, const PlannedElements& planned, const Groups& groups, int bits) {
+InSteps in_steps(const Samples& samples, const PlannedElements& planned, const Groups& groups, int bits) {
   const std::int64_t size = std::ssize(samples.after) / groups.groups;
   std::int64_t told = 0;
+  bool is_plan = true;
   Stored stored(static_cast<std::size_t>(size));
   for (std::int64_t n = 0; n < groups.groups; ++n) {
     for (std::int64_t i = 0; i < size; ++i) stored[static_cast<std::size_t>(i)] = samples.after[groups.at(n, i)];
     Steps steps;
     const Lies lies = steps_of(stored, bits, samples.after_unit, steps);
-    if (lies == Lies::on_none) return false;
+    if (lies == Lies::on_none) return InSteps::none;
     if (lies == Lies::cannot_tell) continue;
     ++told;
-    for (std::int64_t i = 0; i < size; ++i) {
+    for (std::int64_t i = 0; i < size && is_plan; ++i) {
       const std::size_t at = groups.at(n, i);
       const double y = samples.after[at];
       const double may = steps.at(y) / 2 + planned.off[at] + samples.after_unit * std::fabs(y);
-      if (std::fabs(planned.values[at] - y) > may) return false;
+      is_plan = std::fabs(planned.values[at] - y) <= may;
     }
   }
-  return 10 * told >= 9 * groups.groups;
+  if (10 * told < 9 * groups.groups) return InSteps::none;
+  return is_plan ? InSteps::plan_too : InSteps::stored_alone;
 }
 
 }  // namespace
 
-std::optional<std::string> stored_within_steps(const Samples& samples, const Expectation& expected) {
+std::optional<std::string> stored_within_steps(const Samples& samples, const Expectation& expected, bool is_unknown) {
   if (!expected.rope) return {};
   const PlannedElements planned = planned_of(samples, expected);
   const std::vector<Groups> all = groups_of(samples);
+  const bool by_steps_alone = is_unknown && expected.counted && !expected.start_known;
   for (const int bits : kBits) {
     for (const Groups& groups : all) {
-      if (!are_in_steps(samples, planned, groups, bits)) continue;
+      const InSteps in = in_steps(samples, planned, groups, bits);
+      if (in == InSteps::none || (in == InSteps::stored_alone && !by_steps_alone)) continue;
       const std::string levels =
           bits == kBitsOfIntegers ? "integers" : formatted("numbers of {} significant bits", bits);
-      return formatted(
-          "elements come out in few levels, {} times a scale {}, and the plan's are within half a step of them", levels,
-          groups.of);
+      return formatted("elements come out in few levels, {} times a scale {}{}", levels, groups.of,
+                       in == InSteps::plan_too ? ", and the plan's are within half a step of them" : "");
     }
   }
   return {};
