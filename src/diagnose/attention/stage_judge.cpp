@@ -297,6 +297,8 @@ Left StageJudge::of_out(const AttentionTried& tried, std::optional<AttentionStag
       const double may = of_scores * apart[c] + (of_weights + sum_error(dumped_.keys)) * bound[n] +
                          kStageRoundings * unit * std::fabs(made[n]);
       allowed += may * may;
+      const double place = power_below(made[n]);
+      out.rounded += rounding_variance(std::max(kStageUnit, dumped_.out_unit), place * place);
       out.moved += apart[c] * apart[c];
     }
     allowed += 0x1p-120;

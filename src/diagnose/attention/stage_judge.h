@@ -14,6 +14,7 @@ namespace posenc::inline v0_2::port {
 struct Left {
   double rest = 0.0;            // sum of squares
   double allowed = 0.0;         // by rounding
+  double rounded = 0.0;         // by even roundings of outputs to their format, on the average
   double moved = 0.0;           // sum of squares of what scores that are off by 1 may do to outputs, at the most
   std::vector<char> rows{};     // [queries]: in which more is left than rounding makes
   std::vector<double> rests{};  // [heads, queries]: of rest
