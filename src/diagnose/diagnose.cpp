@@ -20,7 +20,6 @@
 #include "diagnose/samples.h"
 #include "diagnose/slips.h"
 #include "diagnose/words/explain.h"
-#include "posenc/error.h"
 
 namespace posenc::inline v0_2 {
 namespace {
@@ -501,13 +500,14 @@ void drop_what_explains_nothing(Diagnosis& out) {
   out.findings = {std::move(open)};
 }
 
-// Where nothing known explains what was stored in a few levels, these may be all that is wrong.
-void doubt_what_was_stored(const Samples& samples, Diagnosis& out) {
-  if (out.verdict != PortVerdict::differs || !std::ranges::all_of(out.findings, port::is_open)) return;
-  const auto how = port::stored_coarsely(samples);
-  if (!how) return;
-  out = cannot_tell(std::move(out), formatted("{}, as a quantised cache has it", *how),
-                    "dump keys after the rotation before they are stored");
+// Few levels may be all that is wrong where the plan is within their steps (null: another layout), or nothing is known.
+void doubt_what_was_stored(const Samples& samples, const Expectation* expected, Diagnosis& out) {
+  if (out.verdict != PortVerdict::differs) return;
+  const bool is_unknown = std::ranges::all_of(out.findings, port::is_open);
+  auto how = expected != nullptr ? port::stored_within_steps(samples, *expected, is_unknown) : std::nullopt;
+  if (!how && is_unknown) how = port::stored_coarsely(samples);
+  const char* const dump = "dump keys after the rotation before they are stored";
+  if (how) out = cannot_tell(std::move(out), formatted("{}, as a quantised cache has it", *how), dump);
 }
 
 Diagnosis of_samples(const Samples& samples, const Expectation& expected, std::vector<Change> shape, Diagnosis out) {
@@ -575,7 +575,7 @@ Diagnosis diagnose(const DiagnoseArgs& args) {
   if (shape.empty()) judge_head_factors(samples, expected, found);
   if (shape.empty()) doubt_what_leaks(samples, expected, found);
   drop_what_explains_nothing(found);
-  doubt_what_was_stored(samples, found);
+  doubt_what_was_stored(samples, shape.empty() ? &expected : nullptr, found);
   const auto is_by = [&](PortFact fact) { return std::ranges::count(found.findings, fact, &PortFinding::fact) > 0; };
   if (is_by(PortFact::attention_factor) && !is_by(PortFact::norm) && found.verdict == PortVerdict::differs) {
     const Rope* rope = expected.rope ? &*expected.rope : nullptr;

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <map>
 
+#include "base/formatted.h"
 #include "diagnose/attention_port.h"
 #include "diagnose/port.h"
 #include "posenc/error.h"
@@ -91,6 +92,28 @@ Told told(const AttentionFault& fault, const AttentionDiagnosis& d) {
   return open || likely->second < 0.5 ? Told::nothing_known : Told::wrong;
 }
 
+// Values of a mean far above their spread, as a bias makes them, and what float32 sums of them are, key by key.
+void give_values_a_mean(AttentionNumbers& n, const AttentionPort& port, double spread) {
+  const std::size_t channels = n.v.size() / n.keys / port.kv_heads;
+  for (std::size_t i = 0; i < n.v.size(); ++i) {
+    const auto c = static_cast<double>(i % (channels * port.kv_heads));
+    n.v[i] = rounded_to(DType::f32, 1.5 * std::sin(1 + c) + spread * n.v[i]);
+  }
+  const std::size_t group = port.heads / port.kv_heads;
+  for (std::size_t h = 0; h < port.heads; ++h) {
+    for (std::size_t i = 0; i < n.queries; ++i) {
+      for (std::size_t c = 0; c < channels; ++c) {
+        double sum = 0.0;
+        for (std::size_t j = 0; j < n.keys; ++j) {
+          const double v = n.v[(j * port.kv_heads + h / group) * channels + c];
+          sum = rounded_to(DType::f32, sum + n.weights[(h * n.queries + i) * n.keys + j] * v);
+        }
+        n.out[(i * port.heads + h) * channels + c] = sum;
+      }
+    }
+  }
+}
+
 // What is said of the dump is wrong, or the port does not rotate: both are told, and not taken for a fault of values.
 TEST(DiagnoseAttention, SaysOnWhichSideOfTheRotationQueriesAndKeysWereDumped) {
   std::int64_t told = 0;
@@ -110,6 +133,30 @@ TEST(DiagnoseAttention, SaysOnWhichSideOfTheRotationQueriesAndKeysWereDumped) {
     }
   }
   EXPECT_GE(told, 5);
+}
+
+// Roundings of scores act on how far values are from the output: where they hardly differ, a wrong scale leaves little
+// of the output, and far more than roundings do.
+TEST(DiagnoseAttention, SeesAWrongScaleThroughValuesThatHardlyDiffer) {
+  const std::vector<PortedLayer> layers = ported_layers();
+  const auto at = std::ranges::find_if(layers, [](const PortedLayer& of) { return of.layer.score.empty(); });
+  ASSERT_NE(at, layers.end());
+  for (const std::size_t tokens : {std::size_t{40}, std::size_t{150}}) {
+    for (const double spread : {0.01, 0.001}) {
+      for (const double times : {1.0, 1.02}) {
+        PortedLayer of = *at;
+        of.layer.softmax_scale *= 4;
+        AttentionPort port = of.port;
+        port.scale *= 4 * times;
+        AttentionNumbers n = numbers_of(port, tokens, tokens, DType::f32, 21);
+        give_values_a_mean(n, port, spread);
+        const AttentionDiagnosis d = diagnose_attention(args_of(of, n, kDumped[0], {}));
+        const std::string words =
+            formatted("{} tokens, spread {}, scale times {}\n{}", tokens, spread, times, describe(d));
+        EXPECT_EQ(d.verdict, times == 1.0 ? PortVerdict::as_the_plan : PortVerdict::differs) << words;
+      }
+    }
+  }
 }
 
 class AttentionConfusion : public testing::TestWithParam<std::size_t> {};

@@ -298,9 +298,11 @@ bool judge_stage(const StageJudge& judge, const Stage& stage, const std::vector<
     out.allowed = share(plan.allowed, stage.energy);
   }
   if (reads_mask) judge_mask(stage, tried, layer.mask, dumped, plan, out);
-  const bool is_exact = plan.rest <= 1e-6 * plan.allowed;
-  // What float32 loses hides no number that matters: a thousandth of the amplitude.
-  const bool is_loose = !is_exact && plan.allowed > 1e-6 * stage.energy;
+  // What leaves less than one rounding of the output does so since values lie on the same grid.
+  const bool is_exact = plan.rest <= std::max(1e-6 * plan.allowed, plan.rounded);
+  // What float32 loses hides no number that matters: a thousandth of the amplitude, of outputs of what scores do to it.
+  const bool is_moved = stage.stage == AttentionStage::out && stage.before != AttentionStage::weights;
+  const bool is_loose = !is_exact && plan.allowed > 1e-6 * (is_moved ? plan.moved : stage.energy);
   std::vector<const Weighed*> held;
   const auto hold = [&](Weighed& one) {
     if (!explains(one.left, plan, stage)) return;

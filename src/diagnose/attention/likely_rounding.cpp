@@ -162,6 +162,9 @@ Unlikely StageJudge::unlikely(const Stage& stage, const AttentionTried& tried, c
                                    : score_variance(tried, n, below, score_unit, of_operands);
     }
   });
+  // Of float32 sums, of the softmax and of products, each of at most all that is added.
+  const auto additions = static_cast<double>(dumped_.keys);
+  std::vector<double> sizes(of_out ? dumped_.value_dim : 0);  // sum_j p_j |v_j|, of a row
   std::vector<LikelyOfRows> queries(dumped_.queries);
   std::vector<LikelyOfRows> sums(dumped_.heads + 1);  // of heads, and of all
   each_row([&](std::size_t h, std::size_t i) {
@@ -187,6 +190,7 @@ Unlikely StageJudge::unlikely(const Stage& stage, const AttentionTried& tried, c
     double of_floats = 0.0;
     double of_weights = 0.0;
     double of_sum = 0.0;
+    std::ranges::fill(sizes, 0.0);
     for (std::size_t j = 0; j < dumped_.keys && !of_scores; ++j) {
       const std::size_t n = dumped_.at(h, i, j);
       if (p[n] == 0) continue;
@@ -207,6 +211,7 @@ Unlikely StageJudge::unlikely(const Stage& stage, const AttentionTried& tried, c
       for (std::size_t c = 0; c < dumped_.value_dim; ++c) {
         from_mean += (v[c] - at[c]) * (v[c] - at[c]);
         size += v[c] * v[c];
+        sizes[c] += p[n] * std::fabs(v[c]);
       }
       of_weights += rounded * size;
       of_floats += square * in_float(h, i, j) * from_mean;
@@ -215,10 +220,13 @@ Unlikely StageJudge::unlikely(const Stage& stage, const AttentionTried& tried, c
     }
     if (of_out) {
       const double* const at = o.data() + (i * dumped_.heads + h) * dumped_.value_dim;
+      double of_softmax = 0.0;
       for (std::size_t c = 0; c < dumped_.value_dim; ++c) {
-        after.add(rounding_variance(out_unit, kOfOutput * at[c] * at[c]));
+        const double of_products = additions * rounding_variance(kStageUnit, sizes[c] * sizes[c]);
+        after.add(rounding_variance(out_unit, kOfOutput * at[c] * at[c]) + of_products);
+        of_softmax += additions * rounding_variance(kStageUnit, at[c] * at[c]);
       }
-      after = after + Form::of_trace(of_weights + of_floats);
+      after = after + Form::of_trace(of_weights + of_floats + of_softmax);
     }
     if (!of_scores) scores = Form::of_trace(of_scores_sum);
     if (of_sum > 0) after = after + Form::of_trace(of_sum);

@@ -59,6 +59,8 @@ double length(const double* x, std::size_t channels) {
 
 }  // namespace
 
+double sum_error(std::size_t count) { return kStageRoundings * kStageUnit * std::sqrt(static_cast<double>(count)); }
+
 double power_below(double x) { return x == 0 ? 0.0 : std::ldexp(1.0, std::ilogb(x)); }
 
 Scores predicted_scores(const AttentionTried& tried) {
@@ -203,8 +205,9 @@ Scores StageJudge::rounded_weights(Scores weights, const AttentionTried& tried) 
   return weights;
 }
 
-// Of a query's weights, how much each may be off, relative to itself.
-double StageJudge::weight_error(const AttentionTried& tried, std::size_t h, std::size_t i, bool dumped_scores) const {
+// Of a query's weights, how much scores may move each, relative to itself: twice the most that a score may be off.
+double StageJudge::score_error_of_row(const AttentionTried& tried, std::size_t h, std::size_t i,
+                                      bool dumped_scores) const {
   double most = 0.0;
   const double unit = dumped_scores ? dumped_.scores_unit : std::max(dumped_.unit, dumped_.weights_unit);
   for (std::size_t j = 0; j < dumped_.keys; ++j) {
@@ -214,7 +217,13 @@ double StageJudge::weight_error(const AttentionTried& tried, std::size_t h, std:
     most = std::max(most, dumped_scores ? kStageRoundings * unit * std::fabs(z)
                                         : score_error(h, i, j, z, (*tried.content)[n] * tried.content_times, unit));
   }
-  return 2 * most + kStageRoundings * std::max({kStageUnit, dumped_.weights_unit, dumped_.unit});
+  return 2 * most;
+}
+
+// Of a query's weights, how much each may be off, relative to itself.
+double StageJudge::weight_error(const AttentionTried& tried, std::size_t h, std::size_t i, bool dumped_scores) const {
+  return score_error_of_row(tried, h, i, dumped_scores) +
+         kStageRoundings * std::max({kStageUnit, dumped_.weights_unit, dumped_.unit});
 }
 
 Left StageJudge::of_weights(const AttentionTried& tried, bool dumped_scores) const {
@@ -247,6 +256,8 @@ std::vector<double> StageJudge::output(const AttentionTried& tried, std::optiona
   return summed_values(summed_weights(tried, before), *tried.v, tried.v_of, dumped_);
 }
 
+// A score that is off by e_j moves o by sum_j p_j e_j (v_j - o) (likely_rounding.cpp): values that hardly differ hide
+// what scores do, and their roundings with it. Those of weights, sums and outputs are of their sizes.
 Left StageJudge::of_out(const AttentionTried& tried, std::optional<AttentionStage> before) const {
   Left out{.rows = std::vector<char>(dumped_.queries, 0)};
   RowSums sums(dumped_.heads, dumped_.queries);
@@ -257,18 +268,38 @@ Left StageJudge::of_out(const AttentionTried& tried, std::optional<AttentionStag
   for (double& x : sizes) x = std::fabs(x);
   const std::vector<double> bound = summed_values(p, sizes, tried.v_of, dumped_);
   const double unit = std::max({kStageUnit, dumped_.out_unit, dumped_.unit});
+  const double of_weights = kStageRoundings * std::max(unit, dumped_.weights_unit);
+  std::vector<double> apart(dumped_.value_dim);  // sum_j p_j |v_j - o|, of a row
   each_row([&](std::size_t h, std::size_t i) {
-    const double error = has_weights ? kStageRoundings * std::max(unit, dumped_.weights_unit)
-                                     : weight_error(tried, h, i, before == AttentionStage::scores);
+    const std::size_t g = kv_head_of(tried.v_of, dumped_, h);
+    const std::size_t row = (i * dumped_.heads + h) * dumped_.value_dim;
+    std::ranges::fill(apart, 0.0);
+    double of_sink = 1.0;
+    for (std::size_t j = 0; j < dumped_.keys; ++j) {
+      const double weight = p[dumped_.at(h, i, j)];
+      if (weight == 0) continue;
+      const double* const v = tried.v->data() + (j * dumped_.kv_heads + g) * dumped_.value_dim;
+      for (std::size_t c = 0; c < dumped_.value_dim; ++c) apart[c] += weight * std::fabs(v[c] - made[row + c]);
+      of_sink -= weight;
+    }
+    // A sink is a key whose value is 0.
+    for (std::size_t c = 0; c < dumped_.value_dim && !tried.sinks.empty(); ++c) {
+      apart[c] += std::max(0.0, of_sink) * std::fabs(made[row + c]);
+    }
+    const double of_scores = has_weights ? 0.0 : score_error_of_row(tried, h, i, before == AttentionStage::scores);
     double rest = 0.0;
     double allowed = 0.0;
     for (std::size_t c = 0; c < dumped_.value_dim; ++c) {
-      const std::size_t n = (i * dumped_.heads + h) * dumped_.value_dim + c;
+      const std::size_t n = row + c;
       const std::size_t at = tried.out_by_heads ? (h * dumped_.queries + i) * dumped_.value_dim + c : n;
       const double d = dumped_.out[at] - (tried.out_in ? rounded_to(*tried.out_in, made[n]) : made[n]);
       rest += d * d;
-      const double may = error * bound[n] + kStageRoundings * unit * std::fabs(made[n]);
+      const double may = of_scores * apart[c] + (of_weights + sum_error(dumped_.keys)) * bound[n] +
+                         kStageRoundings * unit * std::fabs(made[n]);
       allowed += may * may;
+      const double place = power_below(made[n]);
+      out.rounded += rounding_variance(std::max(kStageUnit, dumped_.out_unit), place * place);
+      out.moved += apart[c] * apart[c];
     }
     allowed += 0x1p-120;
     sums.add(h, i, rest, allowed, out);

@@ -14,6 +14,8 @@ namespace posenc::inline v0_2::port {
 struct Left {
   double rest = 0.0;            // sum of squares
   double allowed = 0.0;         // by rounding
+  double rounded = 0.0;         // by even roundings of outputs to their format, on the average
+  double moved = 0.0;           // sum of squares of what scores that are off by 1 may do to outputs, at the most
   std::vector<char> rows{};     // [queries]: in which more is left than rounding makes
   std::vector<double> rests{};  // [heads, queries]: of rest
   bool likely = true;           // of all and of each head no more is left than rounding is likely to make
@@ -40,6 +42,10 @@ std::optional<Seen> shown_by_scores(const DumpedAttention& dumped);
 // What float32 rounds, and how often: products, sums, exp and a conversion.
 inline constexpr double kStageUnit = 0x1p-24;
 inline constexpr double kStageRoundings = 4.0;
+
+// What float32 sums of so many numbers lose of the sum of their sizes, at the most: roundings of partial sums are
+// independent, so that their squares add up (Higham and Mary 2019, theorem 2.4).
+double sum_error(std::size_t count);
 
 // The power of two that is next to |x| from below; 0 of 0.
 double power_below(double x);
@@ -73,6 +79,7 @@ class StageJudge {
   // What values are multiplied with.
   Scores summed_weights(const AttentionTried& tried, std::optional<AttentionStage> before) const;
   double score_variance(const AttentionTried& tried, std::size_t n, double below, double unit, double operands) const;
+  double score_error_of_row(const AttentionTried& tried, std::size_t h, std::size_t i, bool dumped_scores) const;
   double weight_error(const AttentionTried& tried, std::size_t h, std::size_t i, bool dumped_scores) const;
   // Queries with weights of keys that the hypothesis hides, or none of keys that it shows.
   std::vector<std::size_t> shown_otherwise(const AttentionTried& tried, const Scores& p, bool dumped_scores) const;
