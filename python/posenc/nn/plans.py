@@ -110,6 +110,8 @@ def from_transformers(
         state["relative_attention_bias.weight"] = table.detach().clone()
     biased = _biased(state, mixed is not None)
     projection = mixed if mixed is not None else queries
+    if not isinstance(getattr(projection, "weight", None), torch.Tensor):
+        raise ValueError(f"[from_transformers] projections must have a weight, but a {type(projection).__name__} has none")
     is_conv = type(projection).__name__ == "Conv1D"
     width = projection.weight.shape[0 if is_conv else 1]
     keys = _find(module, ("k_proj", "k", "key", "key_proj", "self.key"))
@@ -129,7 +131,12 @@ def from_transformers(
         **options,
     )
     made.to(device=projection.weight.device, dtype=projection.weight.dtype)
-    missing, unexpected = made.load_state_dict(state, strict=False)
+    try:
+        missing, unexpected = made.load_state_dict(state, strict=False)
+    except RuntimeError as problem:  # sizes
+        raise ValueError(
+            f"[from_transformers] the weights of {type(module).__name__} must be those of the plan's layer {index}: {problem}"
+        ) from None
     if not unexpected and missing == ["terms.0.table"]:
         raise ValueError(
             f"[from_transformers] table must be given: {type(module).__name__} has none of its own, and takes that of the first "

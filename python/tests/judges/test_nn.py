@@ -611,6 +611,13 @@ def test_what_cannot_be_is_refused():
         pn.DisentangledAttention(4, 8, 12, shared_table=True, max_distance=6).tables()
     with pytest.raises(ValueError, match="has no config: give the model's as config="):
         pn.from_transformers(torch.nn.Linear(2, 2))
+    llama = hf.LlamaConfig(hidden_size=32, intermediate_size=32, num_attention_heads=4, num_hidden_layers=1, **SMALL)
+    module = hf.LlamaModel(llama).layers[0].self_attn
+    with pytest.raises(ValueError, match=r"(?s)the weights of LlamaAttention must be those of .* layer 0: .*size mismatch"):
+        pn.from_transformers(module, config=hf.LlamaConfig(**{**llama.to_dict(), "num_key_value_heads": 2}))
+    module.q_proj = torch.nn.Identity()
+    with pytest.raises(ValueError, match="projections must have a weight, but a Identity has none"):
+        pn.from_transformers(module)
     with pytest.raises(RuntimeError, match="Unexpected key"):
         attention_of("rope").load_state_dict({**attention_of("rope").state_dict(), "rotary.inv_freq": torch.zeros(4)})
     with pytest.raises(ValueError, match="dim"):
