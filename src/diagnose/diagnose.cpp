@@ -503,9 +503,9 @@ void drop_what_explains_nothing(Diagnosis& out) {
 // Few levels may be all that is wrong where the plan is within their steps (null: another layout), or nothing is known.
 void doubt_what_was_stored(const Samples& samples, const Expectation* expected, Diagnosis& out) {
   if (out.verdict != PortVerdict::differs) return;
-  const bool is_unknown = std::ranges::all_of(out.findings, port::is_open);
-  auto how = expected != nullptr ? port::stored_within_steps(samples, *expected, is_unknown) : std::nullopt;
-  if (!how && is_unknown) how = port::stored_coarsely(samples);
+  const bool soft = std::ranges::all_of(out.findings, port::is_of_numbers);
+  auto how = expected != nullptr ? port::stored_within_steps(samples, *expected, soft) : std::nullopt;
+  if (!how && std::ranges::all_of(out.findings, port::is_open)) how = port::stored_coarsely(samples);
   const char* const dump = "dump keys after the rotation before they are stored";
   if (how) out = cannot_tell(std::move(out), formatted("{}, as a quantised cache has it", *how), dump);
 }

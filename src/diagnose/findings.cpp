@@ -1,6 +1,7 @@
 #include "diagnose/findings.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -165,6 +166,12 @@ PortFinding finding_of(const Report& report, const Change& change, double confid
 bool is_open(const PortFinding& finding) {
   return finding.fact == PortFact::rotation &&
          (finding.found == kUnknownAngles || finding.found.starts_with("no rotation "));
+}
+
+bool is_of_numbers(const PortFinding& finding) {
+  constexpr std::array kNumbers{PortFact::base, PortFact::scaling, PortFact::attention_factor, PortFact::step,
+                                PortFact::precision};
+  return is_open(finding) || std::ranges::find(kNumbers, finding.fact) != kNumbers.end();
 }
 
 bool is_permutation(const PortFinding& finding) { return finding.expected == kChannelsStay; }

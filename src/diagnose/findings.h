@@ -28,6 +28,10 @@ void add_unexplained(const Report& report, Diagnosis& out);
 // Whether a finding says that nothing known explains the tensors.
 bool is_open(const PortFinding& finding);
 
+// Whether it says that nothing known explains the angles, or that frequencies, amplitudes, steps or roundings are others: what
+// steps of eight bits may feign.
+bool is_of_numbers(const PortFinding& finding);
+
 // Whether a channel_order finding is one of where channels stand, not of which frequencies they have.
 bool is_permutation(const PortFinding& finding);
 

@@ -133,6 +133,27 @@ TEST(stored, blames_no_rotation_where_the_start_is_not_given) {
   }
 }
 
+// Steps of eight bits took other positions, and rules by as much, for a rotation's: "linear, factor 2".
+TEST(stored, blames_no_number_where_the_start_is_not_given) {
+  const PortedPlan plan = ported_plans().front();
+  Port port = plan.port;
+  for (const std::int64_t start : {1, 7, 1000}) {
+    port.position = [&](std::size_t, std::size_t, std::size_t t, std::size_t) { return static_cast<double>(start + t); };
+    for (const Eight& to : kEight) {
+      for (const std::uint64_t seed : {1, 2, 3, 4}) {
+        std::mt19937_64 random(seed);
+        Tensor before = random_tensor({1, 64, 1, plan.channels}, DType::f32, random);
+        std::bernoulli_distribution kept(0.2);
+        for (double& x : before.values) x *= kept(random) ? 1 : 0;
+        Tensor after = rotated(port, before);
+        store(after, to, kShared.front());
+        const Diagnosis d = diagnosed(plan, before, after, {});
+        EXPECT_NE(d.verdict, PortVerdict::differs) << to.name << " from " << start << ", seed " << seed << "\n" << describe(d);
+      }
+    }
+  }
+}
+
 // Positions that are off and a wrong base move elements by more than half a step.
 TEST(stored, takes_nothing_for_eight_bits_that_they_do_not_do) {
   const PortedPlan plan = ported_plans().front();

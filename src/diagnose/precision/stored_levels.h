@@ -17,8 +17,8 @@ std::optional<std::string> stored_coarsely(const Samples& samples);
 
 // What says that storing is all that parts `after` from the plan, in words (stored_steps.cpp): elements are numbers of
 // few significant bits, or integers, times a scale that all, a head, a channel, a token or a block of its channels
-// share, and the plan's are within half a step of them all. Nothing of an expectation without a rope. `is_unknown`:
-// nothing known explains `after`; that is so of steps alone then, if nobody says where the first token stands.
-std::optional<std::string> stored_within_steps(const Samples& samples, const Expectation& expected, bool is_unknown);
+// share, and the plan's are within half a step of them all. Nothing of an expectation without a rope. `is_soft`: steps may
+// feign what was found; they speak alone then, if nobody says where the first token stands.
+std::optional<std::string> stored_within_steps(const Samples& samples, const Expectation& expected, bool is_soft);
 
 }  // namespace posenc::inline v0_2::port

@@ -175,11 +175,11 @@ InSteps in_steps(const Samples& samples, const PlannedElements& planned, const G
 
 }  // namespace
 
-std::optional<std::string> stored_within_steps(const Samples& samples, const Expectation& expected, bool is_unknown) {
+std::optional<std::string> stored_within_steps(const Samples& samples, const Expectation& expected, bool is_soft) {
   if (!expected.rope) return {};
   const PlannedElements planned = planned_of(samples, expected);
   const std::vector<Groups> all = groups_of(samples);
-  const bool by_steps_alone = is_unknown && expected.counted && !expected.start_known;
+  const bool by_steps_alone = is_soft && expected.counted && !expected.start_known;
   for (const int bits : kBits) {
     for (const Groups& groups : all) {
       const InSteps in = in_steps(samples, planned, groups, bits);
