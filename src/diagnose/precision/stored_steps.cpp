@@ -31,7 +31,7 @@ constexpr int kMostInteger = 255;  // eight bits with a zero point at one end
 constexpr double kOfQuotient = 3.0;
 // Of a table, products and their sum each, of at most |x_a cos| + |x_b sin| <= |x|.
 constexpr double kOfRotated = 3.0;
-constexpr std::array<std::int64_t, 4> kBlocks{128, 64, 32, 16};
+constexpr std::array<std::int64_t, 4> kBlockSizes{128, 64, 32, 16};
 
 // Elements that share a scale: i of group n stands at (i / run) between + n run + i mod run.
 struct Groups {
@@ -51,14 +51,14 @@ std::vector<Groups> groups_of(const Samples& samples) {
                           {"of each channel", token, 1, token},
                           {"of each token", samples.rows(), token, all},
                           {"of each token and head", samples.rows() * samples.heads, samples.channels, all}};
-  for (const std::int64_t block : kBlocks) {
+  for (const std::int64_t block : kBlockSizes) {
     if (block >= samples.channels || samples.channels % block != 0) continue;
     out.push_back({"of each block of channels", all / block, block, all});
   }
   return out;
 }
 
-struct Steps {
+struct LevelSteps {
   double scale = 0.0;
   double least = 0.0;  // the last place below which no element has any
   int bits = 0;
@@ -75,7 +75,7 @@ struct Steps {
 using Stored = std::vector<double>;
 
 // The steps that all of them lie on with this scale. `sure`: -ln of how often others would by chance; NaN: they do not.
-double sure_of(const Stored& stored, Steps& steps) {
+double sure_of(const Stored& stored, LevelSteps& steps) {
   double sure = 0.0;
   double least = std::numeric_limits<double>::infinity();
   for (const double y : stored) {
@@ -103,7 +103,7 @@ Largest largest_of(int bits) {
 
 enum class Lies { on_steps, on_none, cannot_tell };
 
-Lies steps_of(const Stored& stored, int bits, double unit, Steps& steps) {
+Lies steps_of(const Stored& stored, int bits, double unit, LevelSteps& steps) {
   double most = 0.0;
   for (const double y : stored) most = std::max(most, std::fabs(y));
   const auto [from, to] = largest_of(bits);
@@ -150,14 +150,14 @@ PlannedElements planned_of(const Samples& samples, const Expectation& expected) 
 enum class InSteps { none, stored_alone, plan_too };
 
 // Whether nine of ten groups lie on steps, none on others, and the plan's elements within half a step of them all.
-InSteps in_steps(const Samples& samples, const PlannedElements& planned, const Groups& groups, int bits) {
+InSteps how_in_steps(const Samples& samples, const PlannedElements& planned, const Groups& groups, int bits) {
   const std::int64_t size = std::ssize(samples.after) / groups.groups;
   std::int64_t told = 0;
   bool is_plan = true;
   Stored stored(static_cast<std::size_t>(size));
   for (std::int64_t n = 0; n < groups.groups; ++n) {
     for (std::int64_t i = 0; i < size; ++i) stored[static_cast<std::size_t>(i)] = samples.after[groups.at(n, i)];
-    Steps steps;
+    LevelSteps steps;
     const Lies lies = steps_of(stored, bits, samples.after_unit, steps);
     if (lies == Lies::on_none) return InSteps::none;
     if (lies == Lies::cannot_tell) continue;
@@ -182,7 +182,7 @@ std::optional<std::string> stored_within_steps(const Samples& samples, const Exp
   const bool by_steps_alone = is_soft && expected.counted && !expected.start_known;
   for (const int bits : kBits) {
     for (const Groups& groups : all) {
-      const InSteps in = in_steps(samples, planned, groups, bits);
+      const InSteps in = how_in_steps(samples, planned, groups, bits);
       if (in == InSteps::none || (in == InSteps::stored_alone && !by_steps_alone)) continue;
       const std::string levels =
           bits == kBitsOfIntegers ? "integers" : formatted("numbers of {} significant bits", bits);
