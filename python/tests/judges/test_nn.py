@@ -580,26 +580,6 @@ def test_exported_and_mapped(name):
             assert torch.allclose(each[name_of_weight][n], one, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("stack", ["encoder", "decoder"])
-def test_the_table_of_t5s_first_layer_is_the_others_too(stack):
-    """They came with one of random numbers."""
-    model = hf.T5Model(hf.T5Config(**T5)).eval()
-    first, second = (of.layer[0].SelfAttention for of in getattr(model, stack).block[:2])
-    torch.nn.init.normal_(first.relative_attention_bias.weight)
-    with pytest.raises(ValueError, match="table must be given: T5Attention has none of its own"):
-        pn.from_transformers(second, stack=stack, layer=1)
-    table = first.relative_attention_bias.weight
-    own = pn.from_transformers(second, stack=stack, layer=1, table=table)
-    x = torch.randn(1, 7, second.q.weight.shape[1])
-    bias = first.compute_bias(7, 7)
-    if stack == "decoder":
-        bias = bias + torch.full((7, 7), float("-inf")).triu(1)
-    torch.testing.assert_close(own(x), second(x, position_bias=bias)[0])
-    assert own.terms[0].table.data_ptr() != table.data_ptr()
-    with pytest.raises(ValueError, match="table must be omitted: T5Attention has its own"):
-        pn.from_transformers(first, stack=stack, table=table)
-
-
 def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match="the layer must be of attention but is of none"):
         pn.from_plan(posenc.LayerPlan(kind="none"))
@@ -611,13 +591,6 @@ def test_what_cannot_be_is_refused():
         pn.DisentangledAttention(4, 8, 12, shared_table=True, max_distance=6).tables()
     with pytest.raises(ValueError, match="has no config: give the model's as config="):
         pn.from_transformers(torch.nn.Linear(2, 2))
-    llama = hf.LlamaConfig(hidden_size=32, intermediate_size=32, num_attention_heads=4, num_hidden_layers=1, **SMALL)
-    module = hf.LlamaModel(llama).layers[0].self_attn
-    with pytest.raises(ValueError, match=r"(?s)the weights of LlamaAttention must be those of .* layer 0: .*size mismatch"):
-        pn.from_transformers(module, config=hf.LlamaConfig(**{**llama.to_dict(), "num_key_value_heads": 2}))
-    module.q_proj = torch.nn.Identity()
-    with pytest.raises(ValueError, match="projections must have a weight, but a Identity has none"):
-        pn.from_transformers(module)
     with pytest.raises(RuntimeError, match="Unexpected key"):
         attention_of("rope").load_state_dict({**attention_of("rope").state_dict(), "rotary.inv_freq": torch.zeros(4)})
     with pytest.raises(ValueError, match="dim"):
