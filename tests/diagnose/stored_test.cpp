@@ -137,10 +137,10 @@ TEST(stored, blames_no_rotation_where_the_start_is_not_given) {
 TEST(stored, blames_no_number_where_the_start_is_not_given) {
   const PortedPlan plan = ported_plans().front();
   Port port = plan.port;
-  for (const std::int64_t start : {1, 7, 1000}) {
+  for (const std::int64_t start : {1, 1000}) {
     port.position = [&](std::size_t, std::size_t, std::size_t t, std::size_t) { return static_cast<double>(start + t); };
     for (const Eight& to : kEight) {
-      for (const std::uint64_t seed : {1, 2, 3, 4}) {
+      for (const std::uint64_t seed : {1, 2}) {
         std::mt19937_64 random(seed);
         Tensor before = random_tensor({1, 64, 1, plan.channels}, DType::f32, random);
         std::bernoulli_distribution kept(0.2);
